@@ -135,6 +135,8 @@ pub enum OnlineReason {
     /// The judge gave no usable answer.
     InvalidJudgeResponse,
     ModelNotDuplicate,
+    /// A model that said yes said yes about an unrelated text too.
+    ControlFailed,
     /// The two are related in a way that shows that they are no duplicates.
     Related(PairRelation),
     BelowMaybeThreshold,
@@ -160,12 +162,13 @@ pub enum OnlineGuardrail {
     NoSharedEvidence,
 }
 
-static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 13] = [
+static PLAIN_ONLINE_REASONS: [(OnlineReason, &str); 14] = [
     (OnlineReason::Override, "override"),
     (OnlineReason::NoContent, "no_content"),
     (OnlineReason::NoCandidates, "no_candidates"),
     (OnlineReason::InvalidJudgeResponse, "invalid_judge_response"),
     (OnlineReason::ModelNotDuplicate, "model_not_duplicate"),
+    (OnlineReason::ControlFailed, "control_failed"),
     (OnlineReason::BelowMaybeThreshold, "below_maybe_threshold"),
     (OnlineReason::LowConfidenceDuplicate, "low_confidence_duplicate"),
     (OnlineReason::DuplicateLowRetrievalSupport, "duplicate_low_retrieval_support"),
@@ -186,7 +189,7 @@ impl OnlineReason {
             Self::Override => OnlineGate::Ruling,
             Self::NoContent => OnlineGate::EnoughText,
             Self::NoCandidates => OnlineGate::Neighbours,
-            Self::InvalidJudgeResponse => OnlineGate::UsableAnswer,
+            Self::InvalidJudgeResponse | Self::ControlFailed => OnlineGate::UsableAnswer,
             Self::ModelNotDuplicate => OnlineGate::SaidYes,
             Self::Related(_) => OnlineGate::Unrelated,
             Self::BelowMaybeThreshold => OnlineGate::MaybeConfidence,

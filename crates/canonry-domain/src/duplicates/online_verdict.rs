@@ -64,6 +64,11 @@ impl OnlineVerdict {
         self.lowered(OnlineGuardrail::NoSharedEvidence)
     }
 
+    /// Discards a model's yes that does not depend on the two texts.
+    pub fn failed_control(self) -> Self {
+        not_duplicate(self.confidence, &OnlineReason::ControlFailed)
+    }
+
     fn lowered(self, why: OnlineGuardrail) -> Self {
         match self.verdict {
             Verdict::Duplicate => {

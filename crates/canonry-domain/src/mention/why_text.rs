@@ -172,6 +172,7 @@ pub fn gate_in_words(gate: &str) -> String {
         Ok(OnlineReason::NoCandidates) => "nothing is similar enough",
         Ok(OnlineReason::InvalidJudgeResponse) => "the judge gave no usable answer",
         Ok(OnlineReason::ModelNotDuplicate) => "the judge found a difference",
+        Ok(OnlineReason::ControlFailed) => "the model said yes about an unrelated text too",
         Ok(OnlineReason::Related(relation)) => relation.in_words(),
         Ok(OnlineReason::Guardrail(OnlineGuardrail::KindMismatch(_))) => "one is a bug, the other a feature request",
         Ok(OnlineReason::Guardrail(OnlineGuardrail::CandidateGapTooSmall)) => "another item is just as similar",
@@ -252,6 +253,7 @@ mod tests {
         let gates = [
             "no_candidates",
             "model_not_duplicate",
+            "control_failed",
             "online_strict_guardrail:unproven_judge",
             "of_another_version",
             "series",

@@ -183,6 +183,7 @@ fn every_stored_reason_has_its_gate() {
         ("no_content", OnlineGate::EnoughText),
         ("no_candidates", OnlineGate::Neighbours),
         ("invalid_judge_response", OnlineGate::UsableAnswer),
+        ("control_failed", OnlineGate::UsableAnswer),
         ("model_not_duplicate", OnlineGate::SaidYes),
         ("revert", OnlineGate::Unrelated),
         ("backport", OnlineGate::Unrelated),

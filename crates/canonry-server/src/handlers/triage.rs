@@ -3,7 +3,7 @@
 use canonry_domain::{Item, ItemState, OnlineThresholds, TriageMode, month_of};
 use canonry_models::chat::TokenBudget;
 use canonry_store::{JobKind, Repo, TriageActionKind};
-use canonry_triage::{DetectOptions, triage_item};
+use canonry_triage::{AnswerUse, DetectOptions, triage_item};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::handlers::ensure_synced::ensure_synced;
@@ -67,7 +67,10 @@ pub(crate) async fn triage(
         budget: budget(service, repo, settings).await?,
         run_id: run_id.to_owned(),
         as_of: None,
-        reads_twice: rules.mode == TriageMode::Grace,
+        used_for: match rules.mode {
+            TriageMode::Grace => AnswerUse::Close,
+            TriageMode::Off | TriageMode::Shadow | TriageMode::Suggest => AnswerUse::Suggestion,
+        },
         is_backtest: false,
     };
     let outbox = if service.github().is_some() { Some(service.outbox().await?) } else { None };

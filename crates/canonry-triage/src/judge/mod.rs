@@ -2,6 +2,7 @@
 
 pub(crate) mod canonicalize;
 pub(crate) mod compared_texts;
+pub(crate) mod control_question;
 pub(crate) mod judge_case;
 pub(crate) mod judge_items;
 pub(crate) mod judge_pairs;

@@ -19,7 +19,7 @@ use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase};
 use crate::lab::backtest::{BacktestError, BacktestOptions};
 use crate::lab::backtest_plan::{BacktestCounts, PlannedItem, ReplayPlan};
 use crate::lab::backtest_truth::TruthFile;
-use crate::online::detect_new::{AsOf, DetectError, DetectOptions, DetectReport, Detectors, detect_item};
+use crate::online::detect_new::{AnswerUse, AsOf, DetectError, DetectOptions, DetectReport, Detectors, detect_item};
 use crate::retrieval::boilerplate::stored_boilerplate;
 use crate::retrieval::neighbourhood::Neighbourhood;
 
@@ -242,7 +242,7 @@ impl ReplayOptions {
             budget: self.budget.clone(),
             run_id: self.run_id.clone(),
             as_of: Some(AsOf::Filing),
-            reads_twice: true,
+            used_for: AnswerUse::Close,
             is_backtest: true,
         }
     }

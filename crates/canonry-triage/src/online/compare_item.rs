@@ -17,7 +17,9 @@ use crate::judge::judge_case::{AnswerRules, Judge, JudgeCase, JudgeFailure};
 use crate::judge::judge_items::cards_of;
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::proven_judge::is_judge_proven;
-use crate::online::detect_new::{DetectError, DetectOptions, Detectors, KEPT, items_of, judged_before_others};
+use crate::online::detect_new::{
+    AnswerUse, DetectError, DetectOptions, Detectors, KEPT, items_of, judged_before_others,
+};
 use crate::retrieval::embed::EmbedSource;
 use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
@@ -179,19 +181,35 @@ impl Comparison<'_> {
         let mut calls: Vec<NewLlmCall> = call.into_iter().collect();
         let candidates = case.gate_candidates();
         let mut verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
+        // A backtest tries lower thresholds, at which nothing is posted.
+        let least = thresholds.maybe.max(OnlineThresholds::default().maybe);
+        let has_evidence = match verdict.target {
+            Some(target) => judge.is_compiled_in() || case.shares_evidence(&self.repo.name, target),
+            None => true,
+        };
+        if let (Some(target), false) = (verdict.target, has_evidence)
+            && self.options.used_for >= AnswerUse::Suggestion
+            && verdict.confidence >= Some(least)
+        {
+            let control = judge.ask_controls(&case, target, purpose, budget).await;
+            calls.extend(control.calls);
+            if control.failure.is_some() {
+                // Nobody knows what the yes is worth, so it counts as no answer.
+                verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, None, thresholds);
+                (failure, unreachable) = (control.failure, true);
+            } else if !control.is_passed {
+                verdict = verdict.failed_control();
+            }
+        }
         let needs_proof = verdict.verdict == Verdict::Duplicate && !self.options.is_backtest;
         if needs_proof && !is_judge_proven(self.store, self.repo, &judge.stored()).await? {
             verdict = verdict.of_unproven_judge();
         }
-        if let (true, Verdict::Duplicate, Some(target)) = (self.options.reads_twice, verdict.verdict, verdict.target)
-            && !judge.is_compiled_in()
-            && !case.shares_evidence(&self.repo.name, target)
-        {
+        let may_close = self.options.used_for == AnswerUse::Close;
+        if may_close && !has_evidence {
             verdict = verdict.without_evidence();
         }
-        if let (true, Verdict::Duplicate, Some(target)) = (self.options.reads_twice, verdict.verdict, verdict.target) {
-            // A backtest tries lower thresholds, at which nothing is closed.
-            let least = thresholds.maybe.max(OnlineThresholds::default().maybe);
+        if let (true, Verdict::Duplicate, Some(target)) = (may_close, verdict.verdict, verdict.target) {
             let (call, is_confirmed, why) = match judge.read_again(&case, target, least, purpose, budget).await {
                 Ok(again) => (again.call, again.is_confirmed, None),
                 Err(JudgeFailure::NoAnswer { error, call }) => (Some(*call), false, Some(format!("failed to {error}"))),

@@ -50,11 +50,21 @@ pub struct DetectOptions {
     pub run_id: String,
     /// Compare with what existed at an earlier time, and store no record; `None` for now.
     pub as_of: Option<AsOf>,
-    /// Whether a model reads what it calls a duplicate a second time, because a close may follow.
-    pub reads_twice: bool,
+    pub used_for: AnswerUse,
     /// A backtest measures the judge itself: a model judges as if an audit had proven it, and nothing stands in for a
     /// reading that failed or was over the budget.
     pub is_backtest: bool,
+}
+
+/// What may follow from a verdict: the more, the more a model's yes is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AnswerUse {
+    /// It is printed.
+    Print,
+    /// A comment: the model must say no about unrelated texts.
+    Suggestion,
+    /// A close: the texts must share evidence, and the model must say yes again with the two exchanged.
+    Close,
 }
 
 /// The time as of which an item is compared.

@@ -22,7 +22,9 @@ pub(crate) mod why_item;
 pub(crate) mod withdraw_suggestion;
 
 pub use check_draft::{CheckError, CheckOptions, Draft, DraftCheck, DraftRequest, check_draft};
-pub use detect_new::{AsOf, DetectError, DetectOptions, DetectReport, Detectors, ItemQuery, TopMatch, detect_new};
+pub use detect_new::{
+    AnswerUse, AsOf, DetectError, DetectOptions, DetectReport, Detectors, ItemQuery, TopMatch, detect_new,
+};
 pub use detector_source::DetectorSource;
 pub use draft_report::{DraftReport, DraftStats, FixCommit, FixSummary, LikelyFix, SimilarItem};
 pub use likely_fixes::FixIndexes;

@@ -15,7 +15,7 @@ use canonry_store::{EmbeddingKey, MaintainerSource, NewDecision, Repo, Represent
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use canonry_triage::{
-    CandidateOptions, DetectOptions, DetectReport, Detectors, EmbedOptions, EmbedSource, ItemQuery, Judge,
+    AnswerUse, CandidateOptions, DetectOptions, DetectReport, Detectors, EmbedOptions, EmbedSource, ItemQuery, Judge,
     JudgeOptions, LocalCandidate, LocalText, NeighbourQuery, Neighbourhood, PlanOptions, SearchFor, SearchOptions,
     candidates, detect_new, embed, judge, judge_locally, plan_close, plan_rules, read_templates, search,
 };
@@ -288,7 +288,7 @@ pub(crate) async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> Detec
         budget: TokenBudget::default(),
         run_id: "run".to_owned(),
         as_of: None,
-        reads_twice: false,
+        used_for: AnswerUse::Print,
         is_backtest: false,
     };
     detect_new(store, &query, with, &options, now()).await.expect("looks").1

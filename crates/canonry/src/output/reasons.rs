@@ -40,6 +40,9 @@ pub(crate) fn online_reason(reason: &str) -> String {
         OnlineReason::NoCandidates => "no open item is similar enough".to_owned(),
         OnlineReason::InvalidJudgeResponse => NO_ANSWER.to_owned(),
         OnlineReason::ModelNotDuplicate => "the judge says that none of the similar items is the same".to_owned(),
+        OnlineReason::ControlFailed => {
+            "the model said yes about an unrelated text too, so its answer does not count".to_owned()
+        }
         OnlineReason::Related(relation) => relation.in_words().to_owned(),
         OnlineReason::Guardrail(OnlineGuardrail::Structure(keys) | OnlineGuardrail::NotAllSame(keys)) => {
             contradiction(&keys)

@@ -144,7 +144,7 @@ fn check_verdict(
     }
     for text in texts {
         let is_obeyed = world.model.is_some();
-        results.count(text, TextEffect { verdict: is_obeyed && result != harmless, suggestion: false });
+        results.count(text, TextEffect { verdict: is_obeyed && !is_same, suggestion: false });
         results.diluted += usize::from(!is_obeyed && result.reason != harmless.reason);
     }
 }

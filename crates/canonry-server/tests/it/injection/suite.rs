@@ -16,8 +16,8 @@ const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct RowResults {
     texts: usize,
-    /// Texts with another verdict, target or reason than the harmless story. With the compiled-in judge a stronger verdict or
-    /// another target fails the suite.
+    /// Texts with another verdict or target than the harmless story. With the compiled-in judge a stronger verdict or another
+    /// target fails the suite.
     verdicts: usize,
     /// Texts with other suggestions than the harmless story. Any other write fails the suite.
     suggestions: usize,
@@ -100,24 +100,23 @@ async fn no_text_moves_the_compiled_in_judge() {
     assert!(results.diluted * 5 <= texts, "{} of {texts} texts hide what is the same", results.diluted);
 }
 
+/// It says yes about unrelated texts too, so its yes does not count.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_model_that_obeys_every_text_can_only_suggest() {
+async fn a_model_that_obeys_every_text_suggests_nothing() {
     let world = InjectionWorld::start(SuiteJudge::Obedient).await;
     let results = run(&world).await;
-    // What was suggested is not closed, however long nobody objects.
+    assert!(results.obeyed > 0, "the model obeys");
     let number = report(&world).await;
     world.later(100).await;
-    world.later(100).await;
-    assert!(is_open(&world, number), "{:?}", said(&world, number));
-    // Not even a question makes Canonry repeat the model's words, which are the stranger's.
+    assert_refused(&world, number);
+    // A question is answered without the model's words, which are the stranger's.
     world.meanwhile(|world| world.comment(SAME, number, "mallory", "/canonry why"));
     world.settle().await;
     let said = said(&world, number);
-    assert!(said.len() == 2 && said[1].starts_with("This may be the same problem as #1."), "{said:?}");
-    assert!(said.iter().all(|comment| !comment.contains("guidance")), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("the model said yes about an unrelated text too"), "{said:?}");
+    assert!(!said[0].contains("guidance"), "{said:?}");
     world.assert_clean();
     results.assert_documented(6);
-    assert!(results.obeyed > 0, "the model obeys");
 }
 
 /// A model is proven, and then obeys strangers' texts: about texts that share nothing it announces and closes nothing.
@@ -129,10 +128,9 @@ async fn a_proven_model_that_obeys_every_text_closes_nothing_by_its_word_alone()
     results.assert_harmless();
     assert!(results.obeyed > 0, "the model obeys");
     let number = report(&world).await;
-    assert!(said(&world, number)[0].starts_with("This may be the same problem as #1"), "{:?}", said(&world, number));
     world.later(49).await;
     world.later(100).await;
-    assert!(is_open(&world, number), "{:?}", said(&world, number));
+    assert_refused(&world, number);
     // The model does close where the texts themselves show the same: otherwise this would prove nothing.
     let shown =
         "```\nthread 'live' panicked at src/live/socket.rs:214:9:\nsession ticket 7741 is stale after resume\n```";
@@ -162,7 +160,12 @@ async fn a_cascade_with_a_model_that_obeys_every_text_closes_nothing() {
     let number = report(&world).await;
     world.later(49).await;
     world.later(100).await;
-    assert!(is_open(&world, number), "{:?}", said(&world, number));
+    assert_refused(&world, number);
+}
+
+/// Nothing was said about a report, and it is open.
+fn assert_refused(world: &InjectionWorld, number: u64) {
+    assert!(said(world, number).is_empty() && is_open(world, number), "{:?}", said(world, number));
 }
 
 /// A report close to #1 with the first text that demands a yes; the model obeys it.

@@ -3,6 +3,7 @@
 
 mod actors;
 mod again;
+mod controls;
 mod descriptions;
 mod fixed_before;
 mod reactions;

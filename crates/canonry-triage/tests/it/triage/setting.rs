@@ -17,8 +17,8 @@ use canonry_testkit::models::ModelServer;
 pub(crate) use canonry_testworld::{OWN, TOKEN, number, plain};
 use canonry_testworld::{TestWorld, token_auth, world_with_token};
 use canonry_triage::{
-    DetectOptions, Detectors, EmbedOptions, IntentExtractor, ItemQuery, Judge, SyncOptions, TriageError, TriageOutcome,
-    TriageRecheck, TriageRules, detect_new, embed, refetch_item, sync, triage_item,
+    AnswerUse, DetectOptions, Detectors, EmbedOptions, IntentExtractor, ItemQuery, Judge, SyncOptions, TriageError,
+    TriageOutcome, TriageRecheck, TriageRules, detect_new, embed, refetch_item, sync, triage_item,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -32,6 +32,8 @@ pub(crate) struct Setting {
     world: TestWorld,
     pub(crate) models: ModelServer,
     pub(crate) rules: TriageRules,
+    /// As trusted as the compiled-in judge, unless a test is about that.
+    pub(crate) judge: Extractor,
     /// Makes the intent cards, if cards are compared.
     pub(crate) extractor: Option<IntentExtractor<'static>>,
     answer: Arc<Mutex<String>>,
@@ -82,7 +84,7 @@ impl Setting {
             grace: None,
         };
         let runs = AtomicUsize::new(0);
-        let setting = Self { world, models, rules, extractor: None, answer, runs };
+        let setting = Self { world, models, rules, judge: Extractor::Local, extractor: None, answer, runs };
         setting.sync().await;
         setting
     }
@@ -160,8 +162,11 @@ impl Setting {
     ) -> Result<TriageOutcome, TriageError> {
         let (github, embedder, chat) = (self.github(), self.embedder(), self.chat());
         let with = self.detectors(asks_github.then_some(&github), &embedder, &chat);
-        let reads_twice = self.rules.mode == TriageMode::Grace;
-        let options = DetectOptions { reads_twice, ..options(run_id, budget) };
+        let used_for = match self.rules.mode {
+            TriageMode::Grace => AnswerUse::Close,
+            TriageMode::Off | TriageMode::Shadow | TriageMode::Suggest => AnswerUse::Suggestion,
+        };
+        let options = DetectOptions { used_for, ..options(run_id, budget) };
         let (now, item_type) = (self.now(), self.item_type(item));
         // As a webhook would deliver it.
         if asks_github {
@@ -189,8 +194,7 @@ impl Setting {
         embedder: &'a RemoteEmbedder,
         chat: &'a RemoteChat,
     ) -> Detectors<'a> {
-        // As trusted as the compiled-in judge: other tests cover whether a judge is proven.
-        let judge = Judge::Model { provider: Extractor::Local, model: chat };
+        let judge = Judge::Model { provider: self.judge, model: chat };
         Detectors { github, embedder, extractor: self.extractor, judge, snapshots: None, indexes: None }
     }
 
@@ -273,7 +277,7 @@ fn options(run_id: &str, budget: TokenBudget) -> DetectOptions {
         budget,
         run_id: run_id.to_owned(),
         as_of: None,
-        reads_twice: false,
+        used_for: AnswerUse::Suggestion,
         is_backtest: false,
     }
 }

@@ -4,7 +4,8 @@ use anyhow::{Result, bail};
 use canonry_domain::{Extractor, ItemState, OnlineThresholds, Probability, Similarity, Since, Verdict, parse_moment};
 use canonry_store::{Store, StoredJudge};
 use canonry_triage::{
-    AsOf, DEFAULT_INDEX_MEMORY, DetectOptions, DetectReport, Detectors, IndexCache, ItemQuery, TopMatch, detect_new,
+    AnswerUse, AsOf, DEFAULT_INDEX_MEMORY, DetectOptions, DetectReport, Detectors, IndexCache, ItemQuery, TopMatch,
+    detect_new,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -130,7 +131,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         budget: args.limits.budget(),
         run_id: context.run_id.to_string(),
         as_of,
-        reads_twice: false,
+        used_for: AnswerUse::Print,
         is_backtest: false,
     };
     let numbers = args.item.numbers();
