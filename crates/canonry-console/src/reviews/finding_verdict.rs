@@ -389,7 +389,7 @@ mod tests {
         assert!(said.contains("were cleared or removed"), "{said}");
         for (by, expected) in [
             (HiddenBy::Pattern("glob:*.js".into()), "“glob:*.js”"),
-            (HiddenBy::Area, "about style are switched off"),
+            (HiddenBy::Area, "about style are hidden by review.focusAreas"),
             (HiddenBy::Severity, "It is medium, which is below"),
         ] {
             let said = headline(&hidden(by), &[], None, &[]);

@@ -146,7 +146,7 @@ fn only_the_jobs_that_publish_may_write() {
     let steps: Vec<&Value> =
         steps(&document).into_iter().filter(|step| step.to_string().contains("secrets.")).collect();
     let names: Vec<&str> = steps.iter().filter_map(|step| step["name"].as_str()).collect();
-    assert_eq!(names, ["npm", "Crates", "Homebrew tap"]);
+    assert_eq!(names, ["npm", "Homebrew tap", "Crates"]);
 }
 
 #[test]

@@ -76,11 +76,11 @@ async fn what_is_closed_can_be_undone_from_the_list_and_the_top() {
     let undo = format!("href=\"/r/tide/pool{}#undo-row\" aria-label=\"Undo #2\"", world.path("/rows/issue/2"));
     assert!(page.contains(&undo), "{page}");
     let (whole, rows) =
-        (page.find("href=\"#undo\"").expect("offered"), page.find("class=\"split review\"").expect("rows"));
+        (page.find("href=\"#undo-reason\"").expect("offered"), page.find("class=\"split review\"").expect("rows"));
     assert!(whole < rows && page.contains("id=\"undo\""), "before the rows");
     let reader = world.page(Who::Rita, &world.path("")).await;
     assert!(
-        !reader.contains("#undo-row") && !reader.contains("#undo\"") && !reader.contains("id=\"undo\""),
+        !reader.contains("#undo-row") && !reader.contains("#undo-reason") && !reader.contains("id=\"undo\""),
         "{reader}"
     );
 }
