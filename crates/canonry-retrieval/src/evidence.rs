@@ -54,8 +54,8 @@ pub struct FoundFact<'a> {
     pub compared: String,
     pub text: &'a str,
     pub line: &'a str,
-    /// The line before; empty for the first line of a text or a code block.
-    pub before: &'a str,
+    /// Below a line that says where a program panicked: what the program said.
+    pub is_headed: bool,
     /// In a code block, or indented like one.
     pub is_code: bool,
     pub(crate) range: Range<usize>,
@@ -65,6 +65,16 @@ pub struct FoundFact<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommonFacts {
     terms: BTreeSet<u64>,
+}
+
+impl FoundFact<'_> {
+    /// Whether this is a name that programmers gave to something, such as `client.reconnect` or `read_all`, or an error
+    /// code. In a code block every word is code: `const` and `return` too.
+    pub fn is_structured_name(&self) -> bool {
+        // A digit behind the dot is a version: `python3.11`.
+        let has_member = self.text.as_bytes().windows(2).any(|pair| pair[0] == b'.' && !pair[1].is_ascii_digit());
+        self.kind == FactKind::Code && (has_member || is_name(self.text))
+    }
 }
 
 impl CommonFacts {
@@ -167,10 +177,6 @@ impl TextFacts {
         missing.into_iter().map(|(_, text)| text).collect()
     }
 
-    pub fn has(&self, kind: FactKind) -> bool {
-        self.facts.keys().any(|(known, _)| *known == kind)
-    }
-
     /// Whether both texts contain a fact of this kind. [`shared_facts`] lists only the most telling ones.
     pub fn shares(&self, kind: FactKind, other: &Self) -> bool {
         self.facts.keys().any(|fact| fact.0 == kind && other.facts.contains_key(fact))
@@ -200,33 +206,37 @@ impl TextFacts {
 
 /// Calls `found` for every fact of a text with its position, within the limit of its raw representation.
 pub(crate) fn for_each_fact<'a>(text: &'a str, mut found: impl FnMut(FoundFact<'a>)) {
-    let (mut fenced, mut before) = (false, "");
+    let (mut fenced, mut is_headed) = (false, false);
     for line in first_chars(text, TEXT_LIMIT).lines() {
         if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
             fenced = !fenced;
-            before = "";
+            is_headed = false;
             continue;
         }
         let is_code = fenced || line.starts_with("    ") || line.starts_with('\t');
-        facts_of_line(line, is_code, |kind, compared, shown| {
+        facts_of_line(line, is_code, is_headed, |kind, compared, shown| {
             // Every shown text is a slice of `text`.
             let start = shown.as_ptr() as usize - text.as_ptr() as usize;
             let compared = first_chars(compared, FACT_LIMIT).to_owned();
             let range = start..start + shown.len();
-            found(FoundFact { kind, compared, text: &text[range.clone()], line, before, is_code, range });
+            found(FoundFact { kind, compared, text: &text[range.clone()], line, is_headed, is_code, range });
         });
-        before = line;
+        is_headed = PANIC_PLACE.is_match(line);
     }
 }
 
-fn facts_of_line(line: &str, is_code: bool, mut found: impl FnMut(FactKind, &str, &str)) {
+fn facts_of_line(line: &str, is_code: bool, is_headed: bool, mut found: impl FnMut(FactKind, &str, &str)) {
     if let Some(frame) = frame(line) {
         found(FactKind::Frame, &frame.to_lowercase(), frame);
         return;
     }
-    if ERROR.is_match(line) {
+    if is_headed || ERROR.is_match(line) {
         let shown = line.trim().trim_matches('`');
-        let compared = error_words(shown);
+        // Every panic of a thread says the same but for the place.
+        let compared = match PANIC_PLACE.captures(line) {
+            Some(place) => format!("panicked at {}", place[1].to_lowercase()),
+            None => error_words(shown),
+        };
         if compared.contains(' ') && compared.len() >= 12 {
             found(FactKind::Error, &compared, shown);
         }
@@ -303,6 +313,9 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// A line that says where a program panicked; what it said is in the next line: `thread 'main' panicked at src/a.rs:88:40:`.
+static PANIC_PLACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"panicked at (?:\S*[/\\])?([^\s/\\]+:\d+:\d+):\s*$"));
+
 /// An identifier of at least three characters, with its qualifying path.
 static IDENTIFIER: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[A-Za-z_][A-Za-z0-9_]{2,}(?:(?:::|[./#-])[A-Za-z0-9_]+)*[!?]?"));
@@ -347,22 +360,27 @@ fn error_words(line: &str) -> String {
     words.join(" ")
 }
 
-/// Whether a word in prose is an identifier or an error code, not a word of natural language.
+/// Whether a word in prose is an identifier, a path or an error code, not a word of natural language.
 fn is_structured(word: &str) -> bool {
+    is_name(word) || word.contains('/')
+}
+
+/// Whether a word is written like an identifier of several words, or is an error code.
+fn is_name(word: &str) -> bool {
     let bytes = word.as_bytes();
     let camel = bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
     let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
     let error_code = digits >= 3
         && bytes[0].is_ascii_uppercase()
         && bytes.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'-');
-    camel || error_code || word.contains("::") || word.contains('/') || word.trim_matches('_').contains('_')
+    camel || error_code || word.contains("::") || word.trim_matches('_').contains('_')
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
-    use super::{TextFacts, shared_facts};
+    use super::{FactKind, TextFacts, shared_facts};
 
     fn shared(one: &str, other: &str) -> Vec<String> {
         shared_facts(&TextFacts::of(one), &TextFacts::of(other)).iter().map(ToString::to_string).collect()
@@ -415,6 +433,32 @@ mod tests {
         let own = TextFacts::of_which(text, |found| !found.line.contains("/usr/lib/"));
         let shared: Vec<String> = shared_facts(&own, &TextFacts::of(text)).into_iter().map(|fact| fact.text).collect();
         assert_eq!(shared, ["run.py"]);
+    }
+
+    #[test]
+    fn names_in_code_are_told_from_its_words() {
+        let code = "```\nconst rows = client.reconnect(read_all);\nreturn std::fs E0308 rowCount python3.11 value\n```\n\
+            \"expected struct, found enum\" and/or src/main";
+        let names = TextFacts::of_which(code, |found| found.is_structured_name());
+        let mut shared: Vec<String> = shared_facts(&names, &names).into_iter().map(|fact| fact.text).collect();
+        shared.sort();
+        assert_eq!(shared, ["E0308", "client.reconnect", "read_all", "rowCount", "std::fs"]);
+    }
+
+    #[test]
+    fn a_panic_is_its_place_and_the_line_below() {
+        let panic = |place: &str, message: &str| format!("```\nthread 'loader' panicked at {place}:\n{message}\n```");
+        let message = "the table is shorter than the highest index a cell refers to";
+        let one = TextFacts::of(&panic("src/xlsx/strings.rs:58:21", message));
+        let told = |other: &str| {
+            shared_facts(&one, &TextFacts::of(other)).into_iter().map(|fact| (fact.kind, fact.text)).collect::<Vec<_>>()
+        };
+        let errors = |found: &[(FactKind, String)]| found.iter().filter(|(kind, _)| *kind == FactKind::Error).count();
+        assert_eq!(errors(&told(&panic("C:\\b\\strings.rs:58:21", message))), 2);
+        assert_eq!(errors(&told(&panic("src/sort.rs:9:4", message))), 1);
+        assert_eq!(errors(&told(&panic("src/sort.rs:9:4", "a row has no key to sort by"))), 0);
+        // Without the line above it is a sentence like any other.
+        assert_eq!(errors(&told(message)), 0);
     }
 
     #[test]

@@ -73,12 +73,13 @@ pub struct Ask<'a> {
 
 /// A fact that more than one in so many items contain proves nothing.
 const COMMON_IN: usize = 50;
-/// So many reports of one problem do not make a fact common, however few items there are.
-const FEW_ITEMS: usize = 8;
+/// In a small repository the crash that most people report is in far more than one item in fifty: up to a fifth of the
+/// items within these limits may be reports of one problem.
+const REPORTS_OF_ONE: (usize, usize) = (8, 16);
 
 /// Whether a fact that `holders` of `items` items contain proves nothing.
 pub(crate) fn is_common(holders: usize, items: usize) -> bool {
-    holders > (items / COMMON_IN).max(FEW_ITEMS)
+    holders > (items / COMMON_IN).max((items / 5).clamp(REPORTS_OF_ONE.0, REPORTS_OF_ONE.1))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

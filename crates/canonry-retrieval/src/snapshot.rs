@@ -14,7 +14,7 @@ use crate::title_shape::TitleShape;
 
 /// Raised whenever the format, the tokens, the facts or the hash of a term change. An old snapshot is then rebuilt;
 /// otherwise it would be searched for terms that it does not contain.
-pub const SNAPSHOT_VERSION: u32 = 2;
+pub const SNAPSHOT_VERSION: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"CANONRYI";
 /// Magic, version, and the checksum at the end.

@@ -41,7 +41,7 @@ pub use library_code::{is_failure_header, is_failure_helper, is_library_code};
 pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verdict, is_judged, online_verdict};
 pub use ordered_scores::ordered_scores;
 pub use pair_fact::{PairFact, evidence_sentences};
-pub use relations::{PairRelation, pair_relation};
+pub use relations::{PairRelation, SENT_TWICE_HOURS, pair_relation};
 pub use score::{InvalidScore, Probability, Similarity};
 pub use score_gap::{SCORE_GAP, gap_too_small};
 pub use suggestion_text::{

@@ -68,18 +68,25 @@ impl PullChanges {
     }
 
     /// Whether one change was sent twice: the same lines of the same files, or, of a change of a line or two, exactly
-    /// the same. Of a change to many files only the first files are stored, which proves nothing; a branch with other
-    /// people's commits begins with those.
+    /// the same, if all of it is known. Of a change to many files only the first files are stored, which proves nothing; a
+    /// branch with other people's commits begins with those.
     pub fn is_sent_again(&self, other: &Self) -> Option<SentAgain> {
         let [own, others]: [BTreeSet<&String>; 2] = [self, other].map(|changes| changes.files.iter().collect());
         let is_known = |files: &BTreeSet<&String>| (1..=FILES_READ).contains(&files.len());
         let same_files = own.intersection(&others).count() * 5 >= own.union(&others).count() * 4;
-        let is_equal = own == others && self.diff == other.diff && !self.telling_lines().is_empty();
+        let is_equal =
+            own == others && self.diff == other.diff && self.is_known_whole() && !self.telling_lines().is_empty();
         if !is_known(&own) || !is_known(&others) || !same_files || !(is_equal || self.is_same_change(other)) {
             return None;
         }
         let is_whole = self.shared_lines(other).0 < MANY_LINES;
         Some(if is_whole { SentAgain::Whole } else { SentAgain::Beginning })
+    }
+
+    /// Whether every changed line is certainly stored. The diff does not say where a file begins, so of several files one
+    /// may be an image, whose patch has no lines, or cut at the limit.
+    fn is_known_whole(&self) -> bool {
+        self.files.len() == 1 && !self.diff.is_empty() && self.diff.chars().count() < FILE_READ
     }
 
     /// How many changed lines both have, and how many the smaller change has. Lines without words do not count.
@@ -167,6 +174,25 @@ mod tests {
         let short = change(1, "+let column = measured(at);\n");
         assert_eq!(short.is_sent_again(&short), Some(SentAgain::Whole), "exactly the same");
         assert_eq!(short.is_sent_again(&change(2, &short.diff)), None, "the same line elsewhere");
+    }
+
+    #[test]
+    fn a_change_that_is_known_in_part_is_not_exactly_the_same() {
+        let bundle = |added: &str| format!("@@ -1 +1 @@\n-{}\n+{added}", "!function(e){}".repeat(200));
+        let (one, other) = (bundle("let a=first();"), bundle("let b=second();"));
+        let [one, other] =
+            [one, other].map(|patch| PullChanges::of_patches([("dist/app.min.js", patch.as_str())].into_iter()));
+        assert_eq!(one, other, "only the beginning is stored");
+        assert_eq!(one.is_sent_again(&other), None);
+        // Of an image GitHub sends no patch.
+        let line = "@@ -3,0 +4 @@\n+- The logo is sharper on small screens.";
+        let with_image = PullChanges::of_patches([("logo.png", ""), ("CHANGELOG.md", line)].into_iter());
+        assert_eq!(with_image.is_sent_again(&with_image), None);
+        let alone = PullChanges::of_patches([("CHANGELOG.md", line)].into_iter());
+        assert_eq!(alone.is_sent_again(&alone), Some(SentAgain::Whole));
+        let three = "@@ -3,0 +4,3 @@\n+- The logo is sharper.\n+- The menu is wider.\n+- The table is faster.";
+        let with_image = PullChanges::of_patches([("logo.png", ""), ("CHANGELOG.md", three)].into_iter());
+        assert_eq!(with_image.is_sent_again(&with_image), Some(SentAgain::Whole), "three lines are enough");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn is_quoted(quote: &str, text: &str) -> bool {
         }
         let is_cut_before = at > 0 && raw.starts_with(char::is_alphanumeric);
         let is_cut_after = at < last && raw.ends_with(char::is_alphanumeric);
-        let found = text[from..].match_indices(&part).map(|(place, _)| from + place).find(|start| {
+        let found = occurrences(&text[from..], &part).map(|place| from + place).find(|start| {
             let end = start + part.len();
             (is_cut_before || is_word_border(&text, *start)) && (is_cut_after || is_word_border(&text, end))
         });
@@ -63,6 +63,16 @@ pub fn is_quoted(quote: &str, text: &str) -> bool {
         quoted += part.len();
     }
     quoted >= LEAST_QUOTED
+}
+
+/// Where a part that is not empty occurs in a text. Occurrences may overlap: the first of two may begin inside a word.
+fn occurrences(text: &str, part: &str) -> impl Iterator<Item = usize> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + text[from..].find(part)?;
+        from = start + text[start..].chars().next()?.len_utf8();
+        Some(start)
+    })
 }
 
 /// Whether no word continues across this place. Scripts without spaces have no borders, so any place is one.
@@ -110,6 +120,21 @@ mod tests {
         }
         for quote in ["書き出し", "出しが止まる"] {
             assert!(is_quoted(quote, "書き出しが止まる"), "{quote}");
+        }
+    }
+
+    #[test]
+    fn a_quote_is_found_where_it_overlaps_part_of_a_word() {
+        for (quote, text) in [
+            ("start start", "prestart start start"),
+            ("start start", "Prestart: start, start."),
+            ("zurück zurück", "ein Überzurück zurück zurück"),
+            ("start start … stop", "prestart start start and stop"),
+        ] {
+            assert!(is_quoted(quote, text), "{text}");
+        }
+        for text in ["prestart start", "start starter", "prestart starter start"] {
+            assert!(!is_quoted("start start", text), "{text}");
         }
     }
 

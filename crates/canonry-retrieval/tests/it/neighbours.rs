@@ -190,4 +190,10 @@ fn facts_of_more_than_one_in_fifty_items_are_common() {
         small.upsert(number(at), entry("", text, None)).expect("indexed");
     }
     assert_eq!(small.common_facts(&TextFacts::of(text)), Default::default());
+    // A crash that twelve of a hundred items report is still one problem.
+    for at in 1..=100 {
+        let body = if at <= 12 { text } else { "nothing of that" };
+        small.upsert(number(at), entry("", body, None)).expect("indexed");
+    }
+    assert_eq!(small.common_facts(&TextFacts::of(text)), Default::default());
 }

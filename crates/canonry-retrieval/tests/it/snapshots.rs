@@ -36,7 +36,7 @@ fn every_kind_of_damage_is_told() {
     assert_eq!(told(&[b"SOMETHING ELSE AT ALL ", &whole[..]].concat()), "it is not a snapshot of an index");
     let mut newer = whole.clone();
     newer[8] = 99;
-    assert_eq!(told(&newer), "it has format 99, this Canonry reads format 2");
+    assert_eq!(told(&newer), "it has format 99, this Canonry reads format 3");
     for at in (12..whole.len()).step_by(7) {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x10;

@@ -49,6 +49,17 @@ pub(crate) fn facts_of(
 /// The evidence that two texts share, the strongest first. Some shared facts prove nothing: the name of the repository,
 /// code of a runtime or a library, and what many items contain.
 pub fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &str) -> Vec<SharedFact> {
+    telling_facts_which(repo, common, one, other, |_| true)
+}
+
+/// Like [`telling_facts`], of the facts for which `is_wanted` returns true in both texts.
+pub(crate) fn telling_facts_which(
+    repo: &RepoName,
+    common: &CommonFacts,
+    one: &str,
+    other: &str,
+    is_wanted: impl Fn(&FoundFact<'_>) -> bool,
+) -> Vec<SharedFact> {
     let is_telling = |found: &FoundFact<'_>| {
         let names_repo =
             [repo.name(), repo.owner()].iter().any(|name| found.text.to_lowercase() == name.to_lowercase());
@@ -57,7 +68,7 @@ pub fn telling_facts(repo: &RepoName, common: &CommonFacts, one: &str, other: &s
             FactKind::Code => is_library_code(Some(repo), found.text, ""),
             FactKind::Error | FactKind::Quote | FactKind::Version => false,
         };
-        !names_repo && !is_library && !common.contains(found)
+        !names_repo && !is_library && !common.contains(found) && is_wanted(found)
     };
     let facts = |text: &str| TextFacts::of_which(text, is_telling);
     shared_facts(&facts(one), &facts(other))

@@ -9,13 +9,14 @@ use canonry_domain::{
     is_confirmed, is_judged, is_quoted, online_verdict, parse_judge_answer, quotes_of_answer, redact,
 };
 use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, TokenBudget, judge_request};
-use canonry_retrieval::{CommonFacts, FactKind, Hit, RetrievalMode, TextFacts};
+use canonry_retrieval::{CommonFacts, FactKind, FoundFact, Hit, RetrievalMode, TextFacts};
 use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
 use sha2::{Digest, Sha256};
 
-use crate::close::row_evidence::{evidence_text, telling_facts};
+use crate::close::row_evidence::{evidence_text, telling_facts_which};
 use crate::judge::compared_texts::compared_texts;
 use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally, possible_duplicates};
+use crate::judge::local::item_facts::{is_printed, is_telling};
 use crate::judge::redact_secrets::WithoutSecrets;
 use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError};
 
@@ -228,13 +229,14 @@ impl JudgeCase {
         self.candidates.iter().map(|one| one.item.number).collect()
     }
 
-    /// Whether a source and a candidate show by themselves that they are the same: both contain the same error or stack
-    /// frame, or two of the same names or quotes; the local judge is sure; or they change the same lines. A stranger's text
-    /// can tell a model what to answer, in a second reading too, so a model's answer alone closes nothing.
+    /// Whether a source and a candidate show by themselves that they are the same: both contain the same error as a
+    /// program printed it, the same stack frame, or two of the same names in code or quotes; the local judge is sure; or
+    /// they change the same lines. A stranger's text can tell a model what to answer, in a second reading too, so a
+    /// model's answer alone closes nothing.
     pub(crate) fn shares_evidence(&self, repo: &RepoName, target: ItemNumber) -> bool {
         let Some(candidate) = self.candidates.iter().find(|one| one.item.number == target) else { return false };
         let [source, other] = [&self.source, &candidate.item].map(evidence_text);
-        let facts = telling_facts(repo, &self.common, &source, &other);
+        let facts = telling_facts_which(repo, &self.common, &source, &other, is_proof);
         let count = |kinds: &[FactKind]| facts.iter().filter(|fact| kinds.contains(&fact.kind)).count();
         let pair: Vec<LocalCandidate<'_>> =
             local_candidates(self).into_iter().filter(|one| one.text.number == target).collect();
@@ -413,6 +415,17 @@ impl Judge<'_> {
     }
 }
 
+/// Whether it proves something that two texts contain this fact. Two sentences about an error may be about two errors,
+/// and two blocks of code have their keywords in common.
+fn is_proof(found: &FoundFact<'_>) -> bool {
+    match found.kind {
+        FactKind::Error => is_telling(found) && is_printed(found),
+        FactKind::Code => found.is_structured_name(),
+        FactKind::Frame | FactKind::Quote => true,
+        FactKind::Version => false,
+    }
+}
+
 fn serialised(answer: &JudgeAnswer) -> String {
     serde_json::to_string(answer).expect("invariant: plain data")
 }
@@ -488,4 +501,85 @@ fn case_request(case: &JudgeCase) -> ChatRequest {
 
 fn digits(hash: Sha256) -> String {
     canonry_domain::hex_digits(hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use canonry_domain::{
+        Boilerplate, Item, ItemNumber, ItemRecord, ItemType, PairScores, PullChanges, Similarity, merge_record,
+    };
+
+    use super::{CaseCandidate, JudgeCase};
+
+    fn number(at: i64) -> ItemNumber {
+        ItemNumber::new(at).expect("positive")
+    }
+
+    fn shares(source: ItemRecord, candidate: ItemRecord) -> bool {
+        let [source, candidate]: [Item; 2] = [source, candidate].map(|record| merge_record(None, record).item);
+        let target = candidate.number;
+        let candidate = CaseCandidate { item: candidate, score: Similarity::ZERO, parts: BTreeMap::new() };
+        let case = JudgeCase::new(&source, vec![candidate], PairScores::default(), &Boilerplate::default());
+        case.shares_evidence(&"tide/pool".parse().expect("a name"), target)
+    }
+
+    /// Two reports of other problems, each with one of these texts.
+    fn both_contain(one: &str, other: &str) -> bool {
+        let report = |at, title: &str, words: &str, shown: &str| ItemRecord {
+            body: Some(format!("{words}\n\n{shown}\n")),
+            ..ItemRecord::new(ItemType::Issue, number(at), title)
+        };
+        let first = report(2, "The menu is grey", "I opened the menu of the second window and it stayed grey.", one);
+        let second =
+            report(1, "Sorting takes an hour", "A table of nine rows is sorted for an hour on Mondays.", other);
+        shares(first, second)
+    }
+
+    #[test]
+    fn errors_frames_names_and_quotes_in_both_are_evidence() {
+        for shown in [
+            "```\nError: cannot open the summary file of the exporter for writing\n```",
+            "```\nthread 'live' panicked at src/live/socket.rs:214:9:\nsession ticket 7741 is stale after resume\n```",
+            "thread 'main' panicked at src/tide.rs:88:40:",
+            "```\n   2: tide::table::begin\n```",
+            "It is `client.reconnect` that calls `client.state`.",
+            "E0308 in HashMap::entry",
+            "```\nread_all(rowCount)\n```",
+            "It says \"the tide is too low\" and \"the moon is too high\".",
+        ] {
+            assert!(both_contain(shown, shown), "{shown}");
+        }
+    }
+
+    #[test]
+    fn words_of_code_and_sentences_about_errors_are_no_evidence() {
+        for (one, other) in [
+            ("```js\nconst menu = open(3);\nreturn menu;\n```", "```js\nconst rows = load(7);\nreturn rows;\n```"),
+            ("`const` and `return` in `async` code", "I write `const`, `return` and `async`."),
+            ("The app cannot connect to the server.", "The app cannot connect to the server."),
+            ("Traceback (most recent call last):", "Traceback (most recent call last):"),
+            ("It is `client.reconnect`.", "It is `client.reconnect`."),
+            ("Seen with `python3.11`, `pip3.11` and/or 1.2.3.", "On `python3.11` with `pip3.11` and/or 1.2.3."),
+        ] {
+            assert!(!both_contain(one, other), "{one}");
+        }
+        let error = "error: tide table lost its anchor in the harbour";
+        assert!(!both_contain(error, &format!("```\n{error}\n```")), "printed in one of them only");
+    }
+
+    #[test]
+    fn lines_that_both_change_are_evidence() {
+        let pull = |at, title: &str, file: &str, patch: &str| ItemRecord {
+            changes: Some(PullChanges::of_patches([(file, patch)].into_iter())),
+            ..ItemRecord::new(ItemType::Pr, number(at), title)
+        };
+        let patch = "@@ -1 +1 @@\n-let anchor = viewport.top();\n+let anchor = viewport.anchor();";
+        let file = "src/tide.rs";
+        assert!(shares(pull(2, "Keep the anchor", file, patch), pull(1, "Do not jump", file, patch)));
+        let bundle = format!("@@ -1 +1 @@\n-{}\n+another", "!function(e){}".repeat(500));
+        let file = "dist/app.min.js";
+        assert!(!shares(pull(2, "Keep the anchor", file, &bundle), pull(1, "Do not jump", file, &bundle)));
+    }
 }

@@ -7,3 +7,4 @@ pub(crate) mod recurring_title;
 pub(crate) mod series_title;
 
 pub use pair_relation::{PairRelation, pair_relation};
+pub use series_title::SENT_TWICE_HOURS;

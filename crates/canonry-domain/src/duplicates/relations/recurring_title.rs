@@ -3,8 +3,9 @@
 use crate::JudgedItem;
 use crate::duplicates::relations::series_title::{BUILD, FAILURE, RECURRING, is_by_one_author, title_words};
 
-/// Whether both and a third item were filed under the same title by the same author, each on another day, and the title
-/// is one of an automatic build, a report or a check list. Two may be one problem; under any other title, so may three.
+/// Whether both and a third item were filed under the same title by the same author, at least half a day apart, and the
+/// title is one of an automatic build, a report or a check list. Two may be one problem; under any other title, so may
+/// three.
 pub(crate) fn is_recurring<'a>(
     one: &JudgedItem<'_>,
     other: &JudgedItem<'_>,

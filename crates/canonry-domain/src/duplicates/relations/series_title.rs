@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::{JudgedItem, PullChanges};
 
 /// Whether the titles are the same except for their numbers, and the rest of the items says that each number stands for
-/// a thing of its own: a title about releases or updates, another text, or one author on different days.
+/// a thing of its own: a title about releases or updates, another text, or one author at different times.
 ///
 /// A number in an error's title is a line, an index or an address, so only dates count there. One exception: an
 /// automatic build numbers its runs.
@@ -57,11 +57,10 @@ impl SeriesTitle {
         let (mut words, mut numbers, mut dates, mut is_part) = (Vec::new(), Vec::new(), Vec::new(), false);
         let mut before = "";
         for (at, word) in all.iter().map(String::as_str).enumerate() {
-            let is_beside_number =
-                || NUMBERED.is_match(before) || all.get(at + 1).is_some_and(|next| NUMBERED.is_match(next));
+            let is_beside_date = || is_day_or_year(before) || all.get(at + 1).is_some_and(|next| is_day_or_year(next));
             let is_month = MONTHS.contains(&word)
                 || MONTHS_OR_WORDS.contains(&word)
-                    && (is_beside_number() || others.get(at).is_some_and(|other| MONTHS.contains(&other.as_str())));
+                    && (is_beside_date() || others.get(at).is_some_and(|other| MONTHS.contains(&other.as_str())));
             if is_month || DATE.is_match(word) || EASTERN_DATE.is_match(word) {
                 dates.push(word.to_owned());
             } else if NUMBERED.is_match(word) {
@@ -86,7 +85,13 @@ pub(super) fn title_words(title: &str) -> Vec<String> {
     WORD.find_iter(&lower).map(|found| found.as_str().trim_matches(['.', '-', '/', ':']).to_owned()).collect()
 }
 
-/// Months that are also words of their own: a month only beside a number, or where the other title has a month.
+/// Whether a word is a day of a month or a year; a port or a size is neither.
+fn is_day_or_year(word: &str) -> bool {
+    let digits = ["st", "nd", "rd", "th"].into_iter().find_map(|ending| word.strip_suffix(ending)).unwrap_or(word);
+    digits.parse::<u32>().is_ok_and(|number| matches!(number, 1..=31 | 1990..=2099))
+}
+
+/// Months that are also words of their own: a month only beside a day or a year, or where the other title has a month.
 const MONTHS_OR_WORDS: [&str; 4] = ["may", "mai", "mei", "sept"];
 const MONTHS: [&str; 75] = [
     "january",
@@ -198,9 +203,10 @@ fn texts_differ(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
     (shared as f64) < SHARED_TRIPLES * (left.len() + right.len() - shared) as f64
 }
 
-/// A person who sends a report twice by mistake does so within a day.
-const SENT_TWICE_HOURS: f64 = 24.0;
+/// A person who sends a text twice by mistake does so within half a day; later it is a check list or a daily report.
+pub const SENT_TWICE_HOURS: f64 = 12.0;
 
+/// Whether both are by one author, and so far apart that the second was sent on purpose.
 pub(super) fn is_by_one_author(one: &JudgedItem<'_>, other: &JudgedItem<'_>) -> bool {
     let is_same = one.origin.author.is_some() && one.origin.author == other.origin.author;
     let times = one.origin.created_at.zip(other.origin.created_at);
@@ -326,6 +332,7 @@ mod tests {
             ("Monthly report May 2025", "Monthly report June 2025"),
             ("Report for May", "Report for April"),
             ("5 May: what we did", "12 June: what we did"),
+            ("What we did on May 1st", "What we did on May 22nd"),
             ("Compte rendu de la réunion de mai", "Compte rendu de la réunion de juin"),
             ("Verslag mei 2025", "Verslag juni 2025"),
             ("Minutes of Sept 12", "Minutes of Oct 10"),
@@ -360,6 +367,8 @@ mod tests {
             ("Report 1900: the summary is written twice", "Report 1901: the summary is written twice"),
             ("Window 1 flickers", "Sound 2 is gone"),
             ("Uploads may fail", "Uploads will fail"),
+            ("Port 8080 may be blocked", "Port 9090 may be blocked"),
+            ("Limit 100 may be too low", "Limit 4096 may be too low"),
             ("Sept fichiers sont perdus", "Les fichiers sont perdus"),
         ] {
             assert!(!differs(one, other), "{one}");
@@ -377,9 +386,15 @@ mod tests {
             created_at: Some(parse_moment(time).expect("a time")),
             ..ItemOrigin::default()
         };
-        let [first, again, later] = ["2024-05-01T10:00:00Z", "2024-05-01T12:00:00Z", "2024-05-09T10:00:00Z"].map(at);
-        assert!(!is_number_series(&JudgedItem { origin: first, ..one }, &JudgedItem { origin: again, ..other }));
-        assert!(is_number_series(&JudgedItem { origin: first, ..one }, &JudgedItem { origin: later, ..other }));
+        let first = JudgedItem { origin: at("2024-05-01T10:00:00Z"), ..one };
+        for (time, is_series) in [
+            ("2024-05-01T12:00:00Z", false),
+            ("2024-05-01T21:59:00Z", false),
+            ("2024-05-01T22:00:00Z", true),
+            ("2024-05-09T10:00:00Z", true),
+        ] {
+            assert_eq!(is_number_series(&first, &JudgedItem { origin: at(time), ..other }), is_series, "{time}");
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     Certainty, ItemNumber, ItemOrigin, ItemState, ItemType, JudgeAnswer, JudgedItem, Login, PairRelation, PathMatch,
-    Probability, PullChanges, REASONING_LIMIT, Relation, RootCauseMatch, STRONG_RETRIEVAL, ScopeRelation, SentAgain,
-    Similarity, Structure, bug_feature_mismatch, has_content, pair_relation,
+    Probability, PullChanges, REASONING_LIMIT, Relation, RootCauseMatch, SENT_TWICE_HOURS, STRONG_RETRIEVAL,
+    ScopeRelation, SentAgain, Similarity, Structure, bug_feature_mismatch, has_content, pair_relation,
 };
 use canonry_retrieval::{CommonFacts, FactKind};
 use jiff::Timestamp;
@@ -42,7 +42,7 @@ pub struct LocalCandidate<'a> {
 }
 
 /// The name of this judge, stored with its answers; it changes with its weights and rules.
-pub const LOCAL_JUDGE: &str = "evidence.7";
+pub const LOCAL_JUDGE: &str = "evidence.8";
 
 /// Judges by what the items share.
 ///
@@ -266,8 +266,6 @@ const FACTS_TOLD: usize = 3;
 const SAME_TITLE: f64 = 0.9;
 /// The minimum overlap of the titles of one text that was sent twice.
 const ALIKE_TITLE: f64 = 1.0 / 3.0;
-/// A person who sends a text twice by mistake does so within half a day; later it is a check list or a daily report.
-const SENT_TWICE_HOURS: f64 = 12.0;
 /// The minimum overlap of word triples of two reports of one error.
 const SAME_TEXT: f64 = 0.4;
 /// A text with fewer words is not a report.
@@ -361,6 +359,7 @@ mod tests {
         Certainty, ItemNumber, ItemType, JudgeAnswer, Login, Probability, PullChanges, REASONING_LIMIT, Relation,
         Similarity, parse_moment,
     };
+    use canonry_retrieval::{FactCounter, TextFacts};
     use proptest::prelude::{any, prop, prop_assert, proptest};
 
     use super::{LocalCandidate, LocalText, judge_locally, possible_duplicates};
@@ -454,6 +453,35 @@ mod tests {
         let title = "Saving the settings panics with E4711";
         let answer = judge(Written("bob", 20, title, body), Written("ann", 10, title, body), 1.0);
         assert!(is_sure(&answer), "{answer:?}");
+    }
+
+    /// The current release is in many reports, which says nothing about whether two reports are about different ones.
+    #[test]
+    fn the_same_panic_in_another_release_is_no_copy_however_many_name_the_release() {
+        let of_release = |release: &str| {
+            format!(
+                "Saving the settings fails every time since the last update of our machines, and nothing is written to \
+                the disk although there is a lot of space left on it.\n\n```\nthread 'main' panicked at \
+                src/settings.rs:218:13:\nE4711: settings file is locked by process 99\n```\n\nVersion {release} on Debian 12."
+            )
+        };
+        let mut counter = FactCounter::of_all();
+        (0..20).for_each(|_| counter.count(&TextFacts::of("Seen in 5.0.0.")));
+        let common = counter.common();
+        let title = "Saving the settings panics with E4711";
+        let (current, previous) = (of_release("5.0.0"), of_release("4.2.1"));
+        let new = Written("bob", 20, title, &current);
+        let filed = Filed::of(new);
+        for (earlier, is_copy) in [(&current, true), (&previous, false)] {
+            let earlier = Written("ann", 10, title, earlier);
+            let (before, parts) = (Filed::of(earlier), BTreeMap::new());
+            let candidate = LocalCandidate { text: text(7, earlier, &before), score: Similarity::ONE, parts: &parts };
+            for common in [None, Some(&common)] {
+                let source = LocalText { common, ..text(9, new, &filed) };
+                let answer = judge_locally(&source, &[candidate]);
+                assert_eq!(is_sure(&answer), is_copy, "{common:?}: {answer:?}");
+            }
+        }
     }
 
     #[test]

@@ -95,9 +95,9 @@ fn pair(
     let frames = facts.iter().filter(|fact| fact.kind == FactKind::Frame).count();
     let places_known = !own.places.is_empty() && !other.places.is_empty();
     let places_shared = !own.places.is_disjoint(&other.places);
-    let versions_differ = own.facts.has(FactKind::Version)
-        && other.facts.has(FactKind::Version)
-        && !own.facts.shares(FactKind::Version, &other.facts);
+    let versions_differ = !own.versions.is_empty()
+        && !other.versions.is_empty()
+        && !own.versions.shares(FactKind::Version, &other.versions);
     let hours = source.created_at.zip(candidate.text.created_at).map(|(one, two)| hours_apart(one, two));
     let same_author = source.author.is_some() && source.author == candidate.text.author;
     let shortest = own.length.min(other.length);

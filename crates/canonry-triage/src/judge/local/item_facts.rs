@@ -21,6 +21,8 @@ pub(crate) struct LocalFacts {
     pub(crate) facts: TextFacts,
     /// Those of the facts that a program printed: frames, and errors in the form that programs write.
     pub(crate) printed: TextFacts,
+    /// All versions, also those that many items of the repository name: whether two differ is about the pair.
+    pub(crate) versions: TextFacts,
     /// Places in source files, such as `collect.rs:1040`. The first lines of a file are left out: too many items name
     /// them.
     pub(crate) places: BTreeSet<String>,
@@ -38,15 +40,16 @@ impl LocalFacts {
         let triples = all.windows(3).map(hash).collect();
         let changes = text.changes;
         let whole = format!("{}\n{body}", text.title);
-        let is_telling =
+        let is_rare =
             |found: &FoundFact<'_>| is_telling(found) && !text.common.is_some_and(|common| common.contains(found));
         Self {
             length: all.len(),
             words: all.into_iter().collect(),
             triples,
             title,
-            facts: TextFacts::of_which(&whole, is_telling),
-            printed: TextFacts::of_which(&whole, |found| is_telling(found) && is_printed(found)),
+            facts: TextFacts::of_which(&whole, is_rare),
+            printed: TextFacts::of_which(&whole, |found| is_rare(found) && is_printed(found)),
+            versions: TextFacts::of_which(&whole, |found| found.kind == FactKind::Version),
             places: places(&body),
             paths: changes.map(|changes| changes.files.iter().take(PATHS).cloned().collect()).unwrap_or_default(),
             lines: changes.map(changed_lines).unwrap_or_default(),
@@ -55,19 +58,19 @@ impl LocalFacts {
 }
 
 /// Whether a fact says what failed, not only that something did.
-fn is_telling(found: &FoundFact<'_>) -> bool {
+pub(crate) fn is_telling(found: &FoundFact<'_>) -> bool {
     let is_helper = matches!(found.kind, FactKind::Frame | FactKind::Code) && is_failure_helper(found.text);
     !is_helper && !is_failure_header(found.line)
 }
 
 /// Whether a program printed this. "Paste the error here" is a form, and "the app cannot connect" is a person.
-fn is_printed(found: &FoundFact<'_>) -> bool {
+pub(crate) fn is_printed(found: &FoundFact<'_>) -> bool {
     match found.kind {
         FactKind::Frame => !is_library_code(None, found.text, found.line),
         FactKind::Error => {
             MESSAGE.is_match(found.line)
                 || PLACE.is_match(found.line)
-                || HEADED.is_match(found.before)
+                || found.is_headed
                 || found.is_code && LEVEL.is_match(found.line)
         }
         FactKind::Quote | FactKind::Code | FactKind::Version => false,
@@ -146,8 +149,6 @@ static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
         | panicked\ at | \bSIG(?:SEGV|ABRT|KILL|BUS|ILL)\b | [Ss]egmentation\ fault",
     )
 });
-/// What stands above a message: `thread 'main' panicked at src/a.rs:88:40:`.
-static HEADED: LazyLock<Regex> = LazyLock::new(|| pattern(r"panicked at .*:\s*$"));
 /// The level before a message. In prose it may be the label of a form; without a colon or capitals it may be a word of the
 /// form in a code block.
 static LEVEL: LazyLock<Regex> = LazyLock::new(|| {
