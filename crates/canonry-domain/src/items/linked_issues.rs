@@ -18,6 +18,7 @@ pub fn fixed_issues(repo: &RepoName, text: &str) -> BTreeSet<ItemNumber> {
 }
 
 /// The pull requests of `repo` that the author's own words say are reverted, at the beginning of a line: "Reverts #31".
+/// What is reverted in part is not among them.
 pub fn reverted_pulls(repo: &RepoName, own_words: &str) -> BTreeSet<ItemNumber> {
     numbers_after(&REVERTING, repo, own_words)
 }
@@ -60,7 +61,7 @@ static FIXING: LazyLock<Regex> =
 
 static REVERTING: LazyLock<Regex> = LazyLock::new(|| {
     list_after(
-        r"(?im)^\W*(?:this\s+(?:pr\s+|pull\s+request\s+|commit\s+|change\s+)?)?(?:partially\s+|partly\s+)?reverts?\b\s*:?\s*(?:(?:pr|pull\s+request|merge\s+of|changes?\s+(?:of|in|from))s?\s+)?",
+        r"(?im)^\W*(?:this\s+(?:pr\s+|pull\s+request\s+|commit\s+|change\s+)?)?reverts?\b\s*:?\s*(?:(?:pr|pull\s+request|merge\s+of|changes?\s+(?:of|in|from))s?\s+)?",
     )
 });
 

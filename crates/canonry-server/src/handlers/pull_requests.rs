@@ -1,5 +1,5 @@
-//! `pull_request`: stores the pull request, reviews it if requested, and triages it if it is new or its text changed.
-//! A closed pull request says nothing about duplicates.
+//! `pull_request`: stores the pull request, forgets what it changed if that has changed, reviews it if requested, and
+//! triages it if it is new or its text changed. A closed pull request says nothing about duplicates.
 
 use canonry_github::item_from_pull;
 use canonry_github::webhook::PullRequestEvent;
@@ -17,6 +17,9 @@ pub(super) async fn pull_request(hook: Webhook<'_>, repo: &Repo, about: &PullReq
     let number = record.number;
     hook.note_default_branch(repo).await?;
     let item = take_item(hook, repo, record).await?;
+    if hook.action() == "synchronize" || about.changes.base.is_some() {
+        hook.service.store().corpus().forget_pull_changes(repo.id, number).await?;
+    }
     graces::on_pull(hook, repo, number, about).await?;
     // Before triage, which may have to wait for the repository's other items.
     let review = match &item {

@@ -9,7 +9,7 @@ use canonry_github::outbox::Outbox;
 use canonry_store::{BrakeKind, Grace, JobKind, Repo, RepoAccess, RepoId};
 use canonry_triage::{
     EmbedSource, GraceOutcome, GraceParts, Objections, SettingsError, begin_announced_graces, cancel_grace,
-    close_due_grace, is_closing, live_settings, post_ended_graces, triage_mode,
+    close_due_grace_by_index, is_closing, live_settings, post_ended_graces, triage_mode,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -165,7 +165,7 @@ impl GraceSweep<'_> {
             config: settings.parsed(),
             run_id: &run_id,
         };
-        let outcome = close_due_grace(parts, grace).await?;
+        let outcome = close_due_grace_by_index(parts, with, grace).await?;
         let (what, reason) = match &outcome {
             GraceOutcome::Closed => ("closed", ""),
             GraceOutcome::Cancelled(end) => ("cancelled", end.as_str()),

@@ -42,7 +42,8 @@ const EARLY_PART: i32 = 8;
 /// The schedule that deletes old rows.
 const PRUNE: &str = "prune";
 const PRUNE_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// How long webhook bodies and jobs are kept after they are done.
+/// How long deliveries and jobs are kept after they are done. A run in GitHub Actions deletes the bodies of handled
+/// deliveries sooner: in its copy for the state ref, and if their item is gone.
 const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Rows per delete, so that other writers do not wait.
 const PRUNED_AT_ONCE: u32 = 500;

@@ -148,33 +148,6 @@ impl CorpusStore<'_> {
         })))
     }
 
-    /// One page of the pull requests that were merged since then and may revert another one, ordered by number. The
-    /// caller reads the texts.
-    pub async fn reverts_since(
-        self,
-        repo: RepoId,
-        since: Timestamp,
-        after: Option<ItemNumber>,
-        limit: u32,
-    ) -> Result<Vec<Item>, StoreError> {
-        let query = concat!(
-            "SELECT ",
-            item_columns!(),
-            " FROM items WHERE repo_id = $1 AND type = 'pr' AND gone IS NULL AND number > $2 AND merged \
-            AND (closed_at IS NULL OR closed_at >= $3) \
-            AND (title LIKE '%evert%' OR title LIKE '%eapply%' OR body LIKE '%evert%') ORDER BY number LIMIT $4"
-        );
-        Ok(unwrap_all(on_pool!(self.pool, |db| {
-            sqlx::query_as(query)
-                .bind(repo.0)
-                .bind(after.map_or(0, ItemNumber::get))
-                .bind(micros(since))
-                .bind(i64::from(limit))
-                .fetch_all(db)
-                .await?
-        })))
-    }
-
     pub async fn item_counts(self, repo: RepoId) -> Result<ItemCounts, StoreError> {
         let query = "SELECT type, state, count(*) FROM items WHERE repo_id = $1 AND gone IS NULL GROUP BY type, state";
         let rows: Vec<(String, String, i64)> =

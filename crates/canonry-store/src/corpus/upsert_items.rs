@@ -84,7 +84,8 @@ impl CorpusStore<'_> {
         self.upsert_item(repo, answer, &merge, now).await
     }
 
-    /// Stores what a pull request changes, which no webhook contains. Returns the stored pull request.
+    /// Stores what a pull request changes, which no webhook contains, as of the last activity of `pull`, which was read
+    /// from the store before GitHub was asked. Returns the stored pull request.
     pub async fn upsert_pull_changes(
         self,
         repo: &Repo,
@@ -98,7 +99,15 @@ impl CorpusStore<'_> {
             let title = known.map_or_else(|| record.title.clone(), |known| known.title.clone());
             merge_record(known, ItemRecord { title, ..record })
         };
-        Ok(self.upsert_item(repo, record, &merge, now).await?.0)
+        let update = "UPDATE items SET changes_as_of = $3 WHERE repo_id = $1 AND type = 'pr' AND number = $2";
+        let as_of = pull.updated_at.map_or(0, micros);
+        let mut tx = self.pool.begin().await?;
+        // Before any row of an item, as in every merge: two transactions must not wait for each other.
+        tx.lock_items_of(repo.id).await?;
+        on_tx!(&mut tx, |db| {
+            sqlx::query(update).bind(repo.id.0).bind(pull.number.get()).bind(as_of).execute(db).await?;
+        });
+        Ok(upsert_one(tx, repo, record, &merge, now).await?.0)
     }
 
     async fn upsert_item(
@@ -108,14 +117,24 @@ impl CorpusStore<'_> {
         merge: Merge<'_>,
         now: Timestamp,
     ) -> Result<(Item, RecordChange), StoreError> {
-        let key = (record.number, record.item_type);
-        let mut tx = self.pool.begin().await?;
-        let mut merged = merge_into(&mut tx, repo, vec![record], merge, now).await?;
-        tx.commit().await?;
-        log_adjustments(&merged.adjusted);
-        let stored = merged.items.remove(&key).zip(merged.changes.first().copied());
-        stored.ok_or_else(|| StoreError::Damaged(format!("#{} was stored and is not there", key.0)))
+        upsert_one(self.pool.begin().await?, repo, record, merge, now).await
     }
+}
+
+/// Upserts a record and ends the transaction.
+async fn upsert_one(
+    mut tx: Transaction,
+    repo: &Repo,
+    record: ItemRecord,
+    merge: Merge<'_>,
+    now: Timestamp,
+) -> Result<(Item, RecordChange), StoreError> {
+    let key = (record.number, record.item_type);
+    let mut merged = merge_into(&mut tx, repo, vec![record], merge, now).await?;
+    tx.commit().await?;
+    log_adjustments(&merged.adjusted);
+    let stored = merged.items.remove(&key).zip(merged.changes.first().copied());
+    stored.ok_or_else(|| StoreError::Damaged(format!("#{} was stored and is not there", key.0)))
 }
 
 /// Upserts records inside a larger transaction, and returns the thresholds that moved.

@@ -16,7 +16,7 @@ const FIND: &str = "CREATE TEMP TABLE gone_items AS
     WHERE i.gone IS NOT NULL";
 
 /// A model's reasoning may quote every candidate that it has read.
-const BLANK: [&str; 12] = [
+const BLANK: [&str; 13] = [
     "UPDATE judge_decisions SET reasoning = NULL, answer = NULL WHERE coalesce(reasoning, answer) IS NOT NULL
         AND (item_id IN (SELECT id FROM gone_items) OR target_item_id IN (SELECT id FROM gone_items)
             OR EXISTS (SELECT 1 FROM json_each(judge_decisions.candidates) c JOIN gone_items g
@@ -34,6 +34,21 @@ const BLANK: [&str; 12] = [
         state = CASE state WHEN 'pending' THEN 'refused' ELSE state END,
         reason = CASE state WHEN 'pending' THEN 'item_gone' ELSE reason END
         WHERE (repo_id, number) IN (SELECT repo_id, number FROM gone_items)",
+    // A comment on another item quotes the title and the shared lines of the one that left. An announced close is
+    // cancelled by an edit of its text, which therefore stays until its grace has ended.
+    "UPDATE outbox SET payload = json_replace(payload, '$.comment.body', '', '$.edit_comment.body', '', '$.close.comment', '',
+            '$.close.comment_if_refused', '')
+        WHERE state <> 'pending' AND kind IN ('comment', 'edit_comment', 'close') AND (repo_id, number) IN (
+            SELECT i.repo_id, i.number FROM items i WHERE i.id IN (
+                SELECT item_id FROM triage_records WHERE target_item_id IN (SELECT id FROM gone_items)
+                UNION SELECT item_id FROM close_run_items WHERE target_item_id IN (SELECT id FROM gone_items)
+                UNION SELECT t.item_id FROM fix_matches f JOIN triage_records t ON t.id = f.triage_id
+                    WHERE f.report_item_id IN (SELECT id FROM gone_items))
+            AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.item_id = i.id AND g.state = 'waiting')
+            AND NOT EXISTS (SELECT 1 FROM triage_actions a JOIN triage_records t ON t.id = a.triage_id
+                JOIN outbox o ON o.idempotency_key = a.comment_key AND o.state = 'sent'
+                WHERE t.item_id = i.id AND a.action = 'commented' AND a.reason LIKE 'grace:%'
+                AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.item_id = i.id)))",
     "DELETE FROM jobs WHERE delivery_id IN (SELECT d.id FROM deliveries d JOIN gone_items g ON g.repo = d.repo
         AND g.number = d.number WHERE d.state IN ('queued', 'dead'))",
     "UPDATE deliveries SET payload = '', emptied = TRUE, finished_at = coalesce(finished_at, received_at),
@@ -142,5 +157,36 @@ mod tests {
         );
         store.disconnect().await;
         assert!(!says(&file), "the database");
+    }
+
+    /// The samples close #3 as a duplicate of #1, and say nothing about #2.
+    const QUOTE: &str = "UPDATE items SET gone = NULL;
+        UPDATE outbox SET repo_id = 1, number = 3, kind = 'comment', state = 'sent', payload = '{\"comment\":{\"body\":\"hunter2\"}}' WHERE id = 1;
+        UPDATE outbox SET repo_id = 1, number = 3, kind = 'close', state = 'sent',
+            payload = '{\"close\":{\"close_as\":\"pull\",\"comment\":\"hunter2\",\"comment_if_refused\":\"hunter2\"}}' WHERE id = 3;
+        UPDATE outbox SET number = 2, payload = '{\"comment\":{\"body\":\"hunter2\"}}' WHERE id = 16101;";
+
+    #[tokio::test]
+    async fn comments_on_other_items_no_longer_quote_what_left() {
+        let database = TestDatabase::sqlite();
+        fill(&database).await;
+        let now = "2026-02-01T00:00:00Z".parse().expect("valid");
+        let store = Store::open(&database.url().parse().expect("valid"), now).await.expect("opens");
+        let repo = store.repos().find(&"tide/pool".parse().expect("valid")).await.expect("reads").expect("known").id;
+        let texts = async |number: &str| {
+            let entries = store.outbox().of_item(repo, number.parse().expect("valid")).await.expect("reads");
+            entries.iter().map(|entry| entry.payload.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        database.execute(QUOTE).await;
+        let grace = "INSERT INTO graces (id, repo_id, item_id, target_item_id, triage_id, content_version, began_at, due_at, state)
+            VALUES (7, 1, 3, 1, 1, 1, 0, 1, 'waiting'); UPDATE items SET gone = 'deleted' WHERE id = 1";
+        database.execute(grace).await;
+        store.maintenance().blank_gone_items().await.expect("blanked");
+        assert!(texts("3").await.contains("hunter2"), "the announced close is not cancelled yet");
+        database.execute("UPDATE graces SET state = 'cancelled' WHERE id = 7").await;
+        store.maintenance().blank_gone_items().await.expect("blanked");
+        let blanked = texts("3").await;
+        assert!(!blanked.contains("hunter2") && blanked.contains("\"close_as\":\"pull\""), "{blanked}");
+        assert!(texts("2").await.contains("hunter2"), "it is about nothing that left");
     }
 }

@@ -59,6 +59,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0026_fixes"),
     migration!("0027_remarks"),
     migration!("0028_backtest_readings"),
+    migration!("0029_changes_as_of"),
 ];
 
 /// The schema that this program reads and writes.

@@ -110,7 +110,6 @@ enum Part {
     /// The rows that refer to items, for a few items at a time. The items are deleted afterwards: deleting one to
     /// which a thousand others were compared would also delete all of their rows.
     OfItems,
-    SharedCounts,
     /// The repository, and rows that were written about it meanwhile.
     Repo,
 }
@@ -135,7 +134,6 @@ const PARTS: &[Part] = &[
     Part::Keyed("threshold_adjustments"),
     Part::Keyed("feedback_clears"),
     Part::Keyed("etags"),
-    Part::SharedCounts,
     Part::Repo,
 ];
 
@@ -216,10 +214,6 @@ impl MaintenanceStore<'_> {
                 Some(after) => return Ok(Some(PurgePlace { after, ..place })),
                 None => true,
             },
-            (Part::SharedCounts, Some(_)) => {
-                self.empty_global_patterns().await?;
-                true
-            }
             (Part::Repo, Some(repo)) => {
                 let mut tx = self.begin_purge().await?;
                 on_tx!(&mut tx, |db| {
@@ -328,14 +322,6 @@ impl MaintenanceStore<'_> {
         }
         tx.commit().await?;
         Ok(last)
-    }
-
-    /// Older versions stored the counts of all repositories that share theirs.
-    async fn empty_global_patterns(self) -> Result<(), StoreError> {
-        on_pool!(self.pool, |db| {
-            sqlx::query("DELETE FROM global_patterns").execute(db).await?;
-        });
-        Ok(())
     }
 }
 

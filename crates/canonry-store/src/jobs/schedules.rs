@@ -5,12 +5,18 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::facets::JobStore;
 use crate::engine::row_values::micros;
-use crate::engine::transaction::{StoreError, on_tx};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::jobs::enqueue::queue_once;
 use crate::jobs::queue::NewJob;
 
 #[boxed]
 impl JobStore<'_> {
+    pub async fn has_fired(self, name: &str) -> Result<bool, StoreError> {
+        let count = "SELECT COUNT(*) FROM schedules WHERE name = $1";
+        let fired: i64 = on_pool!(self.pool, |db| sqlx::query_scalar(count).bind(name).fetch_one(db).await?);
+        Ok(fired > 0)
+    }
+
     /// Queues the jobs of a schedule, each from its own time on, if the schedule never fired or `every` has passed
     /// since it last fired. Returns `true` to exactly one of several processes. A job that is still queued from the
     /// last time is not queued again.

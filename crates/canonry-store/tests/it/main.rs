@@ -18,6 +18,7 @@ mod mentions;
 mod outbox;
 mod plan_pages;
 mod portable_copy;
+mod pulls;
 mod records;
 mod reviews;
 mod service;

@@ -27,6 +27,7 @@ use crate::grace::grace_recheck::GraceWatch;
 use crate::grace::judge_grace::{GraceVerdict, PairJudge};
 use crate::judge::judge_case::Judge;
 use crate::judge::judge_items::representation_of;
+use crate::online::detect_new::Detectors;
 use crate::retrieval::embed::EmbedSource;
 
 /// How long the list of a repository's maintainers is reused for every grace period that is due.
@@ -65,7 +66,26 @@ pub enum GraceOutcome {
 /// is stored.
 #[boxed]
 pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, GraceError> {
-    let outcome = match settle(with, grace).await {
+    close_due(with, None, grace).await
+}
+
+/// Like [`close_due_grace`], for a caller that has the index in memory. Without it all texts of the repository are read
+/// for the evidence of each pair, again at each retry.
+#[boxed]
+pub async fn close_due_grace_by_index(
+    with: GraceParts<'_>,
+    detectors: Detectors<'_>,
+    grace: &Grace,
+) -> Result<GraceOutcome, GraceError> {
+    close_due(with, Some(detectors), grace).await
+}
+
+async fn close_due(
+    with: GraceParts<'_>,
+    detectors: Option<Detectors<'_>>,
+    grace: &Grace,
+) -> Result<GraceOutcome, GraceError> {
+    let outcome = match settle(with, detectors, grace).await {
         // A person may have applied another plan that contains the item.
         Ok(GraceOutcome::Cancelled(GraceEnd::Closed) | GraceOutcome::Refused(_))
             if is_closed_by_us(with, grace).await? =>
@@ -141,7 +161,11 @@ impl From<ClosingError> for GraceDelay {
     }
 }
 
-async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, GraceDelay> {
+async fn settle(
+    with: GraceParts<'_>,
+    detectors: Option<Detectors<'_>>,
+    grace: &Grace,
+) -> Result<GraceOutcome, GraceDelay> {
     let GraceParts { store, github, outbox, .. } = with;
     if store.close().brake_in_force(grace.repo.id, BrakeKind::Pause).await?.is_some() {
         return Err(GraceDelay::Wait(PAUSED.to_owned()));
@@ -172,7 +196,7 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Gra
     know_maintainers(store, github, &repo).await?;
     let plan = match grace.plan {
         Some(plan) => plan,
-        None => match planned(with, &repo, grace).await? {
+        None => match planned(with, detectors, &repo, grace).await? {
             GracePlan::Stored(plan) => plan,
             GracePlan::Ended(outcome) => return Ok(outcome),
         },
@@ -231,7 +255,12 @@ enum GracePlan {
     Ended(GraceOutcome),
 }
 
-async fn planned(with: GraceParts<'_>, repo: &Repo, grace: &Grace) -> Result<GracePlan, GraceDelay> {
+async fn planned(
+    with: GraceParts<'_>,
+    detectors: Option<Detectors<'_>>,
+    repo: &Repo,
+    grace: &Grace,
+) -> Result<GracePlan, GraceDelay> {
     let GraceParts { store, github, judge, budget, config, run_id, .. } = with;
     let config = &config.config;
     let config_hash = hash_of(config);
@@ -244,7 +273,8 @@ async fn planned(with: GraceParts<'_>, repo: &Repo, grace: &Grace) -> Result<Gra
     match (record, &grace.approved_by) {
         (Some(record), _) => {
             let min_edge = probability(config.close.min_edge)?;
-            let judge = PairJudge { store, repo, judge, budget, source, min_edge, config_hash: &config_hash, run_id };
+            let config_hash = &config_hash;
+            let judge = PairJudge { store, repo, judge, detectors, budget, source, min_edge, config_hash, run_id };
             match judge.decide(grace, record, github.now()).await? {
                 GraceVerdict::Edge => {}
                 GraceVerdict::NoEdge(reason) => return Ok(GracePlan::Ended(GraceOutcome::Refused(reason))),

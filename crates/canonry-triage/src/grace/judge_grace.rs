@@ -9,11 +9,12 @@ use canonry_models::chat::{BudgetRefusal, TokenBudget};
 use canonry_store::{Grace, NewLlmCall, Repo, Representation, Store, StoreError, StoredTriageRecord};
 use jiff::Timestamp;
 
-use crate::close::common_evidence::common_facts_among;
+use crate::close::common_evidence::common_evidence;
 use crate::judge::judge_case::{AnswerRules, CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeReply};
 use crate::judge::judge_items::{cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::pair_decision::DecisionContext;
+use crate::online::detect_new::Detectors;
 use crate::retrieval::embed::EmbedSource;
 
 /// Why a close waits if the judge did not answer.
@@ -24,6 +25,8 @@ pub(crate) struct PairJudge<'a> {
     pub(crate) store: &'a Store,
     pub(crate) repo: &'a Repo,
     pub(crate) judge: Judge<'a>,
+    /// Has the index in memory. Without it all texts of the repository are read for each pair.
+    pub(crate) detectors: Option<Detectors<'a>>,
     pub(crate) budget: &'a TokenBudget,
     pub(crate) source: EmbedSource,
     pub(crate) min_edge: Probability,
@@ -93,8 +96,7 @@ impl PairJudge<'_> {
             seen.map_or((Similarity::ZERO, Default::default()), |seen| (seen.score, seen.parts.clone()));
         let candidates = vec![CaseCandidate { item: target.clone(), score, parts }];
         let mut case = JudgeCase::new(source, candidates, PairScores::default(), boilerplate);
-        let source = std::iter::once(source);
-        case.common = common_facts_among(self.store, self.repo, case.source.item_type, boilerplate, source).await?;
+        case.common = common_evidence(self.store, self.repo, boilerplate, source, self.detectors).await?;
         case.cards = cards_of(self.store, self.repo, self.source, &case).await?;
         Ok(case)
     }

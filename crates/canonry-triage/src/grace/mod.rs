@@ -8,4 +8,4 @@ pub(crate) mod judge_grace;
 
 pub use begin_grace::{GraceError, GraceStart, begin_announced_graces, begin_grace_by_ruling};
 pub use cancel_grace::{cancel_grace, is_closing, post_ended_graces};
-pub use close_due_grace::{GraceOutcome, GraceParts, close_due_grace};
+pub use close_due_grace::{GraceOutcome, GraceParts, close_due_grace, close_due_grace_by_index};

@@ -3,11 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{ChangeText, FixBase, FixingPull, Item, ItemNumber, changes_in_place};
-use canonry_store::{Repo, Store, StoreError};
+use canonry_store::{MergedPullText, Repo, Store, StoreError};
 use jiff::Timestamp;
+
+use crate::retrieval::index_upkeep::off_async_threads;
 
 /// Pull requests that are read at once.
 const PAGE: u32 = 200;
+/// Pull requests whose reverts are searched at once: the query names each of them.
+const REVERTED_AT_ONCE: usize = 50;
 
 /// The pull requests that say that they fix one of these issues, and are open or were not reverted.
 pub(crate) async fn fixes_of(
@@ -22,14 +26,30 @@ pub(crate) async fn fixes_of(
             let pulls = store.corpus().pulls_mentioning(repo.id, issue, after, PAGE).await?;
             let Some(last) = pulls.last() else { break };
             after = Some(last.number);
-            let says_so = |pull: &Item| change_text(repo, pull).fixed_issues().contains(&issue);
-            fixes.extend(pulls.into_iter().filter(says_so).map(|pull| (pull.number, pull)));
+            fixes.extend(fixing(repo, pulls, issue).await.into_iter().map(|pull| (pull.number, pull)));
         }
     }
     let default_branch = store.repos().default_branch(repo.id).await?;
     let reverted = reverted_among(store, repo, fixes.values(), default_branch.as_deref()).await?;
     fixes.retain(|number, _| !reverted.contains(number));
     Ok(fixes.values().map(|pull| FixingPull::new(pull, default_branch.as_deref())).collect())
+}
+
+/// Those of the pull requests that say that they fix the issue.
+async fn fixing(repo: &Repo, mut pulls: Vec<Item>, issue: ItemNumber) -> Vec<Item> {
+    let repo = repo.clone();
+    off_async_threads(move || {
+        pulls.retain(|pull| change_text(&repo, pull).fixed_issues().contains(&issue));
+        pulls
+    })
+    .await
+}
+
+/// A merged pull request whose text was read.
+struct MergedChange {
+    number: ItemNumber,
+    merged_at: Option<Timestamp>,
+    text: ChangeText,
 }
 
 /// Which of these pull requests later ones reverted, and nothing put back.
@@ -39,25 +59,84 @@ pub(crate) async fn reverted_among(
     pulls: impl Iterator<Item = &Item> + Send,
     default_branch: Option<&str>,
 ) -> Result<BTreeSet<ItemNumber>, StoreError> {
-    let mut merged: BTreeMap<ItemNumber, Item> =
-        pulls.filter(|pull| pull.merged).map(|pull| (pull.number, pull.clone())).collect();
-    let Some(since) = merged.values().map(|pull| pull.closed_at.unwrap_or(Timestamp::UNIX_EPOCH)).min() else {
+    let pulls: Vec<MergedPullText> = pulls.filter(|pull| pull.merged).map(merged_text).collect();
+    let Some(since) = pulls.iter().map(|pull| pull.closed_at.unwrap_or(Timestamp::UNIX_EPOCH)).min() else {
         return Ok(BTreeSet::new());
     };
-    let mut after = None;
-    loop {
-        let reverts = store.corpus().reverts_since(repo.id, since, after, PAGE).await?;
-        let Some(last) = reverts.last() else { break };
-        after = Some(last.number);
-        // What is reverted on a release branch is still on the default branch.
-        let is_here = |pull: &Item| FixBase::of(pull.base_branch.as_deref(), default_branch) != FixBase::AnotherBranch;
-        merged.extend(reverts.into_iter().filter(is_here).map(|pull| (pull.number, pull)));
+    let mut changes: BTreeMap<ItemNumber, MergedChange> = BTreeMap::new();
+    let mut found = read_texts(repo, pulls).await;
+    // A revert may be reverted itself.
+    while !found.is_empty() {
+        let numbers: Vec<ItemNumber> = found.iter().map(|change| change.number).collect();
+        let possible = possible_reverts(store, repo, &numbers, since, default_branch).await?;
+        (changes, found) = off_async_threads(move || with_reverts(changes, found, possible)).await;
     }
-    let mut merged: Vec<Item> = merged.into_values().collect();
-    merged.sort_by_key(|pull| (pull.closed_at, pull.number));
-    let texts: Vec<ChangeText> = merged.iter().map(|pull| change_text(repo, pull)).collect();
+    Ok(off_async_threads(move || reverted(changes)).await)
+}
+
+/// Reads the texts of the pull requests that may revert one of these. What is reverted on a release branch is still on
+/// the default branch.
+async fn possible_reverts(
+    store: &Store,
+    repo: &Repo,
+    numbers: &[ItemNumber],
+    since: Timestamp,
+    default_branch: Option<&str>,
+) -> Result<Vec<MergedChange>, StoreError> {
+    let mut possible = Vec::new();
+    for numbers in numbers.chunks(REVERTED_AT_ONCE) {
+        let mut after = None;
+        loop {
+            let mut page = store.corpus().possible_reverts(repo.id, numbers, since, after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.number);
+            page.retain(|pull| FixBase::of(pull.base_branch.as_deref(), default_branch) != FixBase::AnotherBranch);
+            possible.extend(read_texts(repo, page).await);
+        }
+    }
+    Ok(possible)
+}
+
+async fn read_texts(repo: &Repo, pulls: Vec<MergedPullText>) -> Vec<MergedChange> {
+    let name = repo.name.clone();
+    let read = move |pull: MergedPullText| MergedChange {
+        number: pull.number,
+        merged_at: pull.closed_at,
+        text: ChangeText::of_pull(&name, pull.number, &pull.title, &pull.body),
+    };
+    off_async_threads(move || pulls.into_iter().map(read).collect()).await
+}
+
+/// Adds what was found to the known changes, and returns those of the possible reverts that revert something of it and
+/// are new.
+fn with_reverts(
+    mut changes: BTreeMap<ItemNumber, MergedChange>,
+    found: Vec<MergedChange>,
+    mut possible: Vec<MergedChange>,
+) -> (BTreeMap<ItemNumber, MergedChange>, Vec<MergedChange>) {
+    possible.retain(|revert| found.iter().any(|change| revert.text.reverts(&change.text)));
+    changes.extend(found.into_iter().map(|change| (change.number, change)));
+    possible.retain(|revert| !changes.contains_key(&revert.number));
+    (changes, possible)
+}
+
+fn reverted(changes: BTreeMap<ItemNumber, MergedChange>) -> BTreeSet<ItemNumber> {
+    let mut changes: Vec<MergedChange> = changes.into_values().collect();
+    changes.sort_by_key(|change| (change.merged_at, change.number));
+    let (numbers, texts): (Vec<ItemNumber>, Vec<ChangeText>) =
+        changes.into_iter().map(|change| (change.number, change.text)).unzip();
     let in_place = changes_in_place(&texts);
-    Ok(merged.iter().zip(in_place).filter(|(_, in_place)| !in_place).map(|(pull, _)| pull.number).collect())
+    numbers.into_iter().zip(in_place).filter(|(_, in_place)| !in_place).map(|(number, _)| number).collect()
+}
+
+fn merged_text(pull: &Item) -> MergedPullText {
+    MergedPullText {
+        number: pull.number,
+        title: pull.title.clone(),
+        body: pull.body.clone(),
+        closed_at: pull.closed_at,
+        base_branch: pull.base_branch.clone(),
+    }
 }
 
 /// Whether a merged pull request was reverted, and not put back.

@@ -1,6 +1,6 @@
 //! The second step of a sync: changes and base branches of pull requests.
 
-use canonry_domain::{Item, ItemType};
+use canonry_domain::{Item, ItemState, ItemType};
 use canonry_github::GitHub;
 use canonry_store::{Repo, Store};
 use canonry_testkit::database::TestDatabase;
@@ -28,9 +28,13 @@ struct Synced {
 
 impl Synced {
     async fn new(database: &TestDatabase, world: World) -> Self {
+        Self::with(database, world, SyncOptions::default()).await
+    }
+
+    async fn with(database: &TestDatabase, world: World, options: SyncOptions) -> Self {
         let emulator = Emulator::start(world).await;
         let store = store(database).await;
-        run(&store, &client(&emulator), SyncOptions::default()).await.expect("synced");
+        run(&store, &client(&emulator), options).await.expect("synced");
         let repo = store.repos().find(&repo()).await.expect("reads").expect("known");
         emulator.forget_requests();
         Self { emulator, store, repo }
@@ -51,6 +55,11 @@ impl Synced {
         self.emulator.forget_requests();
         asked.iter().map(|request| request.named_path.replace("/repos/acme/widgets", "")).collect()
     }
+}
+
+/// A sync that stores only what is open.
+fn only_open() -> SyncOptions {
+    SyncOptions { state: Some(ItemState::Open), ..SyncOptions::default() }
 }
 
 fn report(stored: u64, left: u64, base_branches: u64) -> ChangesReport {
@@ -142,5 +151,62 @@ on_both_engines! {
         let pages: Vec<String> =
             setting.emulator.requests().iter().filter_map(|request| request.query("page").map(str::to_owned)).collect();
         assert_eq!(pages, ["2", "2", "3"], "the list does not begin again");
+    }
+
+    async fn a_push_to_an_open_pull_request_is_seen_by_the_next_sync(database: TestDatabase) {
+        let mut world = world();
+        let (open, merged) = (open_pull(&mut world, "main"), open_pull(&mut world, "main"));
+        world.merge(REPO, merged, "maint");
+        let setting = Synced::new(&database, world).await;
+        let github = client(&setting.emulator);
+        assert_eq!(setting.fetch(&github, 200).await, report(2, 0, 2));
+        {
+            let mut world = setting.emulator.world();
+            world.advance(60);
+            for of in [open, merged] {
+                let pushed = Pull::default().file("src/start.rs", "@@ -1 +1 @@\n-stop();\n+wait();");
+                let pull = world.get_mut(REPO).issues.get_mut(&of).and_then(|issue| issue.pull.as_mut());
+                pull.expect("a pull request").files = pushed.files;
+                world.comment(REPO, of, "alice", "I pushed something else.");
+            }
+        }
+        run(&setting.store, &client(&setting.emulator), SyncOptions::default()).await.expect("synced");
+        setting.asked();
+        assert_eq!(setting.fetch(&github, 200).await, report(1, 0, 0));
+        assert_eq!(setting.asked(), [format!("/pulls/{open}/files")]);
+        let diff = async |of: u64| setting.pull(of).await.changes.expect("stored").diff;
+        assert_eq!((diff(open).await.as_str(), diff(merged).await.as_str()), ("-stop();\n+wait();\n", "-stop();\n+start();\n"));
+        assert_eq!(setting.fetch(&github, 200).await, report(0, 0, 0), "once is enough");
+    }
+
+    async fn a_few_pull_requests_among_many_are_fetched_one_by_one(database: TestDatabase) {
+        let mut world = world();
+        for of in 1..=303 {
+            let pull = open_pull(&mut world, "main");
+            if ![1, 150].contains(&of) {
+                world.merge(REPO, pull, "maint");
+            }
+        }
+        let setting = Synced::with(&database, world, only_open()).await;
+        // Three requests for base branches.
+        assert_eq!(setting.fetch(&client(&setting.emulator), 30).await, report(2, 0, 2));
+        assert_eq!(setting.asked(), ["/pulls", "/pulls/150", "/pulls/1", "/pulls/150/files", "/pulls/1/files"]);
+        assert_eq!(setting.fetch(&client(&setting.emulator), 30).await, report(0, 0, 0));
+    }
+
+    async fn the_list_of_pull_requests_is_searched_where_only_some_are_stored(database: TestDatabase) {
+        let mut world = world();
+        for of in 1..=350 {
+            let pull = open_pull(&mut world, "main");
+            if of > 50 {
+                world.merge(REPO, pull, "maint");
+            }
+        }
+        let setting = Synced::with(&database, world, only_open()).await;
+        let report = setting.fetch(&client(&setting.emulator), 30).await;
+        assert_eq!((report.stored, report.left, report.base_branches), (27, 23, 50));
+        let pages: Vec<String> =
+            setting.emulator.requests().iter().filter_map(|request| request.query("page").map(str::to_owned)).collect();
+        assert_eq!(pages, ["1", "3", "4"]);
     }
 }

@@ -19,6 +19,8 @@ pub struct ChangeText {
     fixed: BTreeSet<ItemNumber>,
     reverted: BTreeSet<ItemNumber>,
     reverted_commits: Vec<String>,
+    /// It says that it takes back only a part of a change.
+    is_partial: bool,
     number: Option<ItemNumber>,
     sha: Option<String>,
 }
@@ -57,6 +59,7 @@ impl ChangeText {
             is_revert,
             reverted,
             reverted_commits,
+            is_partial: PARTIAL_REVERT.is_match(&words),
             number: None,
             sha: None,
         }
@@ -72,18 +75,34 @@ impl ChangeText {
         self.is_revert
     }
 
-    /// Whether it reverts this other change: by its number, its commit, or its quoted title.
+    /// Whether it reverts this other change: by its number, its commit, or its quoted title. A title alone proves
+    /// nothing if the text names another change, or takes back only a part.
     pub fn reverts(&self, other: &Self) -> bool {
         if self.number.is_some() && self.number == other.number {
             return false;
         }
         let cites = other.number.is_some_and(|number| self.reverted.contains(&number))
             || other.sha.as_ref().is_some_and(|sha| self.reverted_commits.iter().any(|cited| sha.starts_with(cited)));
+        cites || (!self.cites_another(other) && !self.is_partial && self.quotes(other))
+    }
+
+    /// Whether it names what it reverts, and that is another change. A cited commit may be this change if the commit of
+    /// this change is unknown.
+    fn cites_another(&self, other: &Self) -> bool {
+        !self.reverted.is_empty() || (!self.reverted_commits.is_empty() && other.sha.is_some())
+    }
+
+    /// Whether its title is that of a revert of this other change.
+    fn quotes(&self, other: &Self) -> bool {
         let names = || other.number.is_some_and(|number| self.named.contains(&number));
-        cites
-            || (self.title.reverts == other.title.reverts + 1
-                && self.title.marks == other.title.marks
-                && (self.title.is_same_change_as(&other.title) || names()))
+        self.title.reverts == other.title.reverts + 1
+            && self.title.marks == other.title.marks
+            && (self.title.is_same_change_as(&other.title) || names())
+    }
+
+    /// Whether it can revert any change at all.
+    fn is_any_revert(&self) -> bool {
+        self.title.reverts > 0 || !self.reverted.is_empty() || !self.reverted_commits.is_empty()
     }
 }
 
@@ -91,8 +110,13 @@ impl ChangeText {
 /// in place itself reverts it.
 pub fn changes_in_place(changes: &[ChangeText]) -> Vec<bool> {
     let mut in_place = vec![true; changes.len()];
-    for at in (0..changes.len()).rev() {
-        in_place[at] = !(at + 1..changes.len()).any(|later| in_place[later] && changes[later].reverts(&changes[at]));
+    // The later reverts that are in place; among all changes they are few.
+    let mut reverts: Vec<&ChangeText> = Vec::new();
+    for (change, in_place) in changes.iter().zip(&mut in_place).rev() {
+        *in_place = !reverts.iter().any(|later| later.reverts(change));
+        if *in_place && change.is_any_revert() {
+            reverts.push(change);
+        }
     }
     in_place
 }
@@ -115,9 +139,10 @@ static REVERT_OF: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static REVERTED_COMMIT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(?im)^\W*(?:this\s+)?(?:partially\s+|partly\s+)?reverts?\s+(?:commits?\s+)?(?<sha>[0-9a-f]{7,40})\b")
-});
+static REVERTED_COMMIT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?im)^\W*(?:this\s+)?reverts?\s+(?:commits?\s+)?(?<sha>[0-9a-f]{7,40})\b"));
+
+static PARTIAL_REVERT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?i)\b(?:partially|partly)\s+reverts?\b"));
 
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"#(?<number>\d{1,18})\b"));
 
@@ -174,6 +199,12 @@ mod tests {
             ("Back out the new mode", "It does not revert #31.", false),
             ("Revert \"Open it\"", "Reverts other/cat#31", false),
             ("Revert \"Draw boxes\"", "Reverts #3", false),
+            // Another change of the same title.
+            ("Revert \"Open it read-only\"", "Reverts octo/cat#90", false),
+            ("Revert \"Open it read-only\"", "This reverts commit 0123abcd.", true),
+            ("Back out the new mode", "This partially reverts #31.", false),
+            ("Revert \"Open it read-only\"", "Partially reverts #31", false),
+            ("Back out the new mode", "Partly reverts #30.\n\nReverts #31.", true),
             // It reverts the backport, or the revert.
             ("Revert \"[1.x] Open it read-only\"", "", false),
             ("Revert \"Revert \"Open it read-only (#31)\"\"", "Reverts #40", false),
@@ -186,6 +217,9 @@ mod tests {
         assert!(by(&format!("Revert \"Open it\"\n\nThis reverts commit {sha}.")));
         assert!(by("Back it out\n\nThis reverts commit 0123abcd, because it crashes."));
         assert!(!by("Back it out\n\nThis reverts commit 0123abce."));
+        assert!(by("Revert \"Open it read-only\""));
+        assert!(!by("Revert \"Open it read-only\"\n\nThis reverts commit 0123abce."));
+        assert!(!by("Revert \"Open it read-only\"\n\nThis partially reverts commit 0123abcd."));
     }
 
     #[test]

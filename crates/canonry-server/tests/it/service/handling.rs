@@ -350,6 +350,30 @@ on_both_engines! {
         assert_eq!(setting.events(number).await, []);
     }
 
+    async fn a_push_forgets_what_an_open_pull_request_changed(database: TestDatabase) {
+        let setting = JobWorld::new(&database, As::Token).await;
+        setting.settings("review: {enabled: false}");
+        let pull = || Pull::default().file("src/tap.rs", "@@ -1 +1 @@\n-cold();\n+warm();");
+        let open = || setting.emulator.world().open(REPO, "ann", NewIssue::new(TITLE, BODY).pull(pull()));
+        let (pushed, merged) = (open(), open());
+        let opened = setting.untold();
+        setting.emulator.world().advance(60);
+        setting.emulator.world().merge(REPO, merged, "ann");
+        setting.untold();
+        setting.synced().await;
+        let is_known = async |of: u64| setting.item(ItemType::Pr, of).await.changes.is_some();
+        assert_eq!((is_known(pushed).await, is_known(merged).await), (true, true));
+        // As GitHub tells of a push; of the merged one it comes late.
+        for (at, (event, mut payload)) in opened.into_iter().enumerate() {
+            payload["action"] = json!("synchronize");
+            setting.deliver(&format!("push-{at}"), &event, &payload).await;
+        }
+        setting.work_off().await;
+        assert_eq!((is_known(pushed).await, is_known(merged).await), (false, true));
+        setting.synced().await;
+        assert!(is_known(pushed).await, "the next sync fetches it");
+    }
+
     async fn a_repository_is_known_by_its_id(database: TestDatabase) {
         let setting = JobWorld::new(&database, As::Token).await;
         let number = setting.open("ann");

@@ -49,6 +49,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../migrations/samples/0026_fixes.sql"),
     include_str!("../../../migrations/samples/0027_remarks.sql"),
     include_str!("../../../migrations/samples/0028_backtest_readings.sql"),
+    include_str!("../../../migrations/samples/0029_changes_as_of.sql"),
 ];
 
 fn now() -> Timestamp {

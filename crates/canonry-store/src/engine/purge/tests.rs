@@ -25,8 +25,6 @@ const OTHERS: &[&str] = &[
     "issued_markers",
     // Names of models and numbers.
     "calibrations",
-    // Counts without a name.
-    "global_patterns",
     "secrets",
     // The largest number of a plan.
     "used_numbers",
@@ -190,7 +188,7 @@ on_both_engines! {
         assert_eq!(store.repos().find(&name("tide/pool")).await.expect("reads"), None);
         for (table, rows) in &before {
             let gone = match table.as_str() {
-                "repos" | "global_patterns" => 1,
+                "repos" => 1,
                 _ => of_one.get(table).copied().unwrap_or_default(),
             };
             assert_eq!(after[table], rows - gone, "{table}");

@@ -9,8 +9,8 @@ use canonry_store::{Grace, GraceState, MaintainerSource};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{EventKind, State, World};
 use canonry_triage::{
-    EmbedSource, GraceError, GraceOutcome, GraceParts, GraceRules, Judge, begin_announced_graces, close_due_grace,
-    post_ended_graces,
+    Detectors, EmbedSource, GraceError, GraceOutcome, GraceParts, GraceRules, IndexCache, Judge,
+    begin_announced_graces, close_due_grace, close_due_grace_by_index, post_ended_graces,
 };
 
 use jiff::Timestamp;
@@ -79,9 +79,18 @@ pub(crate) async fn sweep(setting: &Setting) -> Vec<(ItemNumber, GraceOutcome)> 
 /// Like `sweep`, with a hosted model as the judge.
 pub(crate) async fn sweep_with_hosted_model(setting: &Setting) -> Vec<(ItemNumber, GraceOutcome)> {
     let (github, outbox) = (setting.github(), setting.outbox().await);
-    let swept = try_sweep_judged(setting, &github, &outbox, setting.now(), Extractor::OpenAi).await.expect("swept");
+    let now = setting.now();
+    let swept = try_sweep_judged(setting, &github, &outbox, now, Extractor::OpenAi, None).await.expect("swept");
     setting.publish().await;
     swept
+}
+
+/// Like `sweep`, for a service that keeps its indexes in memory.
+pub(crate) async fn sweep_by_index(setting: &Setting, indexes: &IndexCache) -> Vec<(ItemNumber, GraceOutcome)> {
+    let (github, outbox, now) = (setting.github(), setting.outbox().await, setting.now());
+    let swept = try_sweep_judged(setting, &github, &outbox, now, Extractor::Local, Some(indexes)).await;
+    setting.publish().await;
+    swept.expect("swept")
 }
 
 pub(crate) async fn try_sweep(
@@ -99,7 +108,7 @@ pub(crate) async fn try_sweep_at(
     outbox: &Outbox,
     now: Timestamp,
 ) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
-    try_sweep_judged(setting, github, outbox, now, Extractor::Local).await
+    try_sweep_judged(setting, github, outbox, now, Extractor::Local, None).await
 }
 
 async fn try_sweep_judged(
@@ -108,11 +117,14 @@ async fn try_sweep_judged(
     outbox: &Outbox,
     now: Timestamp,
     provider: Extractor,
+    indexes: Option<&IndexCache>,
 ) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
     let store = &setting.store;
     begin_announced_graces(store, Some(outbox), now).await?;
     post_ended_graces(store, outbox, now).await?;
-    let chat = setting.chat();
+    let (chat, embedder) = (setting.chat(), setting.embedder());
+    let judge = Judge::Model { provider, model: &chat };
+    let detectors = Detectors { github: None, embedder: &embedder, extractor: None, judge, snapshots: None, indexes };
     let key = ("main".to_owned(), FILE.to_owned());
     let text = setting.emulator.world().get(REPO).files.get(&key).cloned().unwrap_or_default();
     let config = parse_bytes(text.as_ref());
@@ -126,13 +138,17 @@ async fn try_sweep_judged(
             store,
             github,
             outbox,
-            judge: Judge::Model { provider, model: &chat },
+            judge,
             budget: &budget,
             source: EmbedSource::Raw,
             config: &config,
             run_id: &run_id,
         };
-        outcomes.push((grace.number, close_due_grace(parts, &grace).await?));
+        let outcome = match indexes {
+            Some(_) => close_due_grace_by_index(parts, detectors, &grace).await?,
+            None => close_due_grace(parts, &grace).await?,
+        };
+        outcomes.push((grace.number, outcome));
     }
     Ok(outcomes)
 }

@@ -8,11 +8,11 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewIssue};
 use canonry_testkit::on_both_engines;
 use canonry_triage::{
-    GraceOutcome, GraceStart, UndoneLast, begin_announced_graces, begin_grace_by_ruling, undo_last_close,
+    GraceOutcome, GraceStart, IndexCache, UndoneLast, begin_announced_graces, begin_grace_by_ruling, undo_last_close,
 };
 
 use crate::grace::cases::{
-    ANNOUNCED, announced, assert_closed, closes, grace, in_grace, is_open, meanwhile, said, sweep,
+    ANNOUNCED, announced, assert_closed, closes, grace, in_grace, is_open, meanwhile, said, sweep, sweep_by_index,
     sweep_with_hosted_model, try_sweep,
 };
 use crate::triage::setting::{ALPHA, BETA, LABEL, ONCE, REPO, Setting, no, number, plain, yes, yes_because};
@@ -81,6 +81,17 @@ on_both_engines! {
         assert!(is_open(&setting, item) && closes(&setting, item) == 0);
         let said = said(&setting, item);
         assert!(said.contains("the two texts share no error, stack frame or name in code"), "{said}");
+    }
+
+    /// The index tells which evidence many items contain: not every text is read for each pair.
+    async fn due_closes_are_judged_by_the_index_in_memory(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        setting.later(73);
+        let indexes = IndexCache::with_default_room();
+        assert_eq!(sweep_by_index(&setting, &indexes).await, [(item, GraceOutcome::Closed)]);
+        assert_closed(&setting, item, "by the index");
+        assert_eq!(indexes.loads(), 1);
     }
 
     async fn from_the_suggestion_to_the_close_and_back(database: TestDatabase) {

@@ -3,12 +3,10 @@
 use canonry_domain::{Extractor, Verdict};
 use canonry_models::chat::{TokenBudget, TokenLimits};
 use canonry_testkit::database::TestDatabase;
+use canonry_testkit::models::CONTROL_WORD;
 use canonry_testkit::on_both_engines;
 
 use crate::triage::setting::{ALPHA, Setting, no, yes};
-
-/// Words of the unrelated text.
-const UNRELATED: &str = "weathervane";
 
 async fn with_hosted_model(database: TestDatabase) -> Setting {
     let mut setting = Setting::new(database).await;
@@ -31,7 +29,7 @@ on_both_engines! {
         assert!(setting.comments(item).is_empty() && setting.labels(item).is_empty());
         let asked = questions(&setting);
         assert_eq!(asked.len(), 2, "the first unrelated text is enough");
-        assert!(!asked[0].contains(UNRELATED) && asked[1].contains(UNRELATED), "{asked:?}");
+        assert!(!asked[0].contains(CONTROL_WORD) && asked[1].contains(CONTROL_WORD), "{asked:?}");
     }
 
     /// The text that tells the model what to answer may be the older one.
@@ -41,7 +39,7 @@ on_both_engines! {
         setting.models.answer_by(|request| {
             let prompt = request.prompt();
             // It is told so by the original, so it says no only where the original is replaced.
-            Some(if prompt.contains(UNRELATED) && !prompt.contains("Original alpha") { no() } else { yes(1, 0.96) })
+            Some(if prompt.contains(CONTROL_WORD) && !prompt.contains("Original alpha") { no() } else { yes(1, 0.96) })
         });
         setting.triage(item).await;
         let record = setting.records(item).await.remove(0).record;
@@ -53,7 +51,7 @@ on_both_engines! {
         let setting = with_hosted_model(database).await;
         let item = setting.report(ALPHA, 0.95);
         setting.models.answer_by(|request| {
-            Some(if request.prompt().contains(UNRELATED) { no() } else { yes(1, 0.96) })
+            Some(if request.prompt().contains(CONTROL_WORD) { no() } else { yes(1, 0.96) })
         });
         setting.triage(item).await;
         let record = setting.records(item).await.remove(0).record;

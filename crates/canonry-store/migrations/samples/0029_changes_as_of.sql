@@ -1,0 +1,1 @@
+UPDATE items SET changes_as_of = 1760000000000004 WHERE id = 2;
