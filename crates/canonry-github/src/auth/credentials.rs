@@ -101,6 +101,13 @@ pub enum Scope {
     App,
 }
 
+/// The account of a plain token.
+const TOKEN_ACCOUNT: &str = "token";
+
+fn installation_account(installation: i64) -> String {
+    format!("installation {installation}")
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Credential {
     /// The account whose rate budget the request uses.
@@ -148,7 +155,7 @@ impl GitHub {
                 return Err(GitHubError::NeedsApp { what: "this call".to_owned() });
             }
             Auth::Token(token) => {
-                let account = "token".to_owned();
+                let account = TOKEN_ACCOUNT.to_owned();
                 return Ok(Credential { account, bearer: token.clone(), kind: CredentialKind::Token });
             }
             Auth::App(key) => key,
@@ -181,10 +188,23 @@ impl GitHub {
             }
         };
         Ok(Credential {
-            account: format!("installation {installation}"),
+            account: installation_account(installation),
             bearer,
             kind: CredentialKind::Installation(installation),
         })
+    }
+
+    /// The account whose rate budget requests for a repository use; `None` while its installation is unknown or being
+    /// looked up.
+    pub(crate) fn known_account(&self, repo: &RepoName) -> Option<String> {
+        match self.auth() {
+            Auth::Token(_) => Some(TOKEN_ACCOUNT.to_owned()),
+            Auth::App(_) => {
+                let cache = self.token_cache().try_lock().ok()?;
+                let installation = cache.installations.get(&repo.key()).copied();
+                installation.map(installation_account)
+            }
+        }
     }
 
     /// Drops a token that GitHub no longer accepts, and the cached installations that belong to it. Returns whether a

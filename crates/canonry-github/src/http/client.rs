@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use canonry_domain::is_loopback_host;
+use canonry_domain::{RepoName, is_loopback_host};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 use url::Url;
@@ -114,9 +114,10 @@ impl GitHub {
         self.shared.budget.all_left()
     }
 
-    /// Whether an account has less than a fifth of its hourly budget left. Work that can wait leaves that to others.
-    pub fn is_rate_low(&self) -> bool {
-        self.shared.budget.is_low(self.now())
+    /// Whether the account for a repository has less than a fifth of its hourly budget left. Work that can wait leaves
+    /// that to others. Sends no request: before the first one for the repository, nothing is known.
+    pub fn is_rate_low(&self, repo: &RepoName) -> bool {
+        self.known_account(repo).is_some_and(|account| self.shared.budget.is_low(&account, self.now()))
     }
 
     /// The present time of the client's clock.

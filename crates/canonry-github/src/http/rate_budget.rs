@@ -101,8 +101,9 @@ impl RateBudget {
     }
 
     /// Whether an account has less than a fifth of its hourly budget left.
-    pub(crate) fn is_low(&self, now: Timestamp) -> bool {
-        self.all_left().iter().any(|(_, left)| left.reset > now && left.remaining.saturating_mul(5) < left.limit)
+    pub(crate) fn is_low(&self, account: &str, now: Timestamp) -> bool {
+        let left = self.with(account, |account| account.left);
+        left.is_some_and(|left| left.reset > now && left.remaining.saturating_mul(5) < left.limit)
     }
 
     /// Records an answer. `Some` if GitHub refused the request for a limit: then the request was not carried out.
@@ -211,9 +212,11 @@ mod tests {
         let (budget, now) = (RateBudget::default(), Timestamp::from_second(NOW).expect("valid"));
         let is_low = |remaining: i64, reset: i64| {
             budget.note("a", StatusCode::OK, &core(remaining, reset), b"", now, 0);
-            budget.is_low(now)
+            budget.is_low("a", now)
         };
-        assert_eq!([is_low(1_000, NOW + 60), is_low(999, NOW + 60), is_low(999, NOW)], [false, true, false]);
+        assert_eq!([is_low(1_000, NOW + 60), is_low(999, NOW), is_low(999, NOW + 60)], [false, false, true]);
+        // What one account has used up leaves the others theirs.
+        assert_eq!([budget.is_low("b", now), budget.is_low("a", now)], [false, true]);
     }
 
     #[test]

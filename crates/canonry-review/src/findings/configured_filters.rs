@@ -4,6 +4,8 @@ use canonry_config::{PathGlob, ReviewSettings, SuppressionRule};
 use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, Severity};
 use regex::Regex;
 
+use crate::findings::reviewer_answer::{DISPUTED, NOT_CONFIRMED, NOT_READ_AGAIN};
+
 #[derive(Debug, Clone)]
 pub struct ConfiguredFilters {
     skipped: Vec<Regex>,
@@ -74,7 +76,17 @@ impl CompiledSuppression {
 }
 
 pub(crate) fn is_about(pattern: &Regex, finding: &Finding) -> bool {
-    pattern.is_match(&finding.title) || pattern.is_match(&finding.message)
+    pattern.is_match(&finding.title) || pattern.is_match(own_message(finding))
+}
+
+/// The message of a finding without the paragraph that a second reading appended: "the model's answer was not JSON" makes
+/// no finding one about JSON.
+fn own_message(finding: &Finding) -> &str {
+    let message = finding.message.as_str();
+    let (before, last) = message.rsplit_once("\n\n").unwrap_or(("", message));
+    let is_by_model = finding.witnesses.iter().any(|one| one.reviewer.is_model());
+    let is_appended = [NOT_READ_AGAIN, NOT_CONFIRMED, DISPUTED].into_iter().any(|begin| last.starts_with(begin));
+    if is_by_model && is_appended { before } else { message }
 }
 
 #[cfg(test)]
@@ -141,6 +153,29 @@ pub(crate) mod tests {
         ] {
             let settings = ReviewSettings { suppressions: vec![suppression.clone()], ..ReviewSettings::default() };
             assert_eq!(hides(&settings, &one).as_deref(), expected, "{suppression:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_second_reading_appends_matches_nothing() {
+        let hidden = |by: &ReviewerName, message: &str| {
+            let mut one = finding("a.rs", "It divides by zero", Severity::Major);
+            one.witnesses[0].reviewer = by.clone();
+            one.message = message.to_owned();
+            let settings = ReviewSettings { suppressions: vec![suppression("json")], ..ReviewSettings::default() };
+            hides(&settings, &one).is_some()
+        };
+        let (model, tool) = (ReviewerName::model(), ReviewerName::tool("linter"));
+        let unread = "It was not read a second time: the model's answer was not JSON.";
+        for (by, message, expected) in [
+            (&model, format!("The count may be 0.\n\n{unread}"), false),
+            (&model, unread.to_owned(), false),
+            (&model, "Why?\n\nReported as critical. A second reading disputes this: JSON has none.".to_owned(), false),
+            (&model, format!("The JSON may be empty.\n\n{unread}"), true),
+            (&model, "It reads\n\nJSON.".to_owned(), true),
+            (&tool, unread.to_owned(), true),
+        ] {
+            assert_eq!(hidden(by, &message), expected, "{by} {message}");
         }
     }
 

@@ -51,6 +51,11 @@ impl From<String> for SuggestedFix {
 /// The tag of a model's finding that a second reading did not confirm.
 pub(crate) const UNPROVEN: &str = "unproven";
 
+/// How the paragraph begins that a second reading appends to the message of a model's finding.
+pub(crate) const NOT_READ_AGAIN: &str = "It was not read a second time: ";
+pub(crate) const NOT_CONFIRMED: &str = "A second reading did not confirm this: ";
+pub(crate) const DISPUTED: &str = "Reported as critical. A second reading disputes this: ";
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewerAnswer {
     pub reported: Vec<RawFinding>,

@@ -25,6 +25,7 @@ pub(crate) fn gaps_of(reviewers: &[ReviewerRun], coverage: &Coverage) -> ReviewG
         reviewers: reviewers.len(),
         troubled_reviewers: reviewers.iter().filter(|one| !one.problems.is_empty()).count(),
         skipped_files: unread.collect::<BTreeSet<_>>().len(),
+        none_listed: coverage.none_listed,
     }
 }
 

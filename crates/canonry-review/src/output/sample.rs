@@ -16,7 +16,7 @@ pub(super) fn report(findings: Vec<ReportedFinding>) -> ReviewReport {
         base: "a".repeat(40).parse().expect("an id"),
         head: "b".repeat(40).parse().expect("an id"),
         reason: ScopeReason::NoPriorReview,
-        coverage: Coverage { files_changed: 2, files_read: 2, files_unlisted: 0, lines_read: 40, skipped: Vec::new() },
+        coverage: Coverage { files_changed: 2, files_read: 2, lines_read: 40, ..Coverage::default() },
         reviewers: vec![ReviewerRun {
             name: "semgrep".into(),
             findings: findings.len(),
@@ -28,6 +28,7 @@ pub(super) fn report(findings: Vec<ReportedFinding>) -> ReviewReport {
         hidden_patterns: 0,
         notes: Vec::new(),
         model: None,
+        names_bots: false,
         referee: None,
     }
 }
@@ -87,7 +88,7 @@ pub(super) fn hidden(mut one: ReportedFinding, by: HiddenBy) -> ReportedFinding 
 }
 
 pub(super) fn skipped(path: &str, why: &str, gap: bool) -> SkippedFile {
-    SkippedFile { path: RepoPath::exact(path).expect("a path"), why: why.to_owned(), gap }
+    SkippedFile::new(RepoPath::exact(path).expect("a path"), why, gap)
 }
 
 fn sure(severity: Severity, category: Category) -> Confidence {

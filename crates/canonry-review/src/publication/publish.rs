@@ -259,14 +259,12 @@ impl Publication<'_> {
         self.store.findings().mark_posted_inline(run, &at_lines).await?;
         let is_grave =
             |one: &&ReportedFinding| one.shown == ShownAs::Inline || one.sighting.finding.is_removed_credential();
-        // Another bot's open thread is enough: the body points to it.
-        let is_named_by_others =
-            |one: &ReportedFinding| report.referee.as_ref().is_some_and(|referee| referee.thread_of(one).is_some());
+        let is_named_by_others = |one: &ReportedFinding| said.is_named_by_others(one, report);
         let is_unsaid =
             |one: &&ReportedFinding| said.is_unsaid(one) && !(is_named_by_others(one) && said.is_pointed_to(one));
         let unsaid: Vec<&ReportedFinding> = report.standing().filter(is_grave).filter(is_unsaid).collect();
         let further = || report.standing().filter(|one| one.shown == ShownAs::Details);
-        if unsaid.is_empty() && further().all(|one| said.is_in_a_list(one)) {
+        if unsaid.is_empty() && further().all(|one| said.is_in_a_list(one, report)) {
             return Ok(None);
         }
         let to_place: Vec<&ReportedFinding> = unsaid.iter().copied().filter(|one| !is_named_by_others(one)).collect();

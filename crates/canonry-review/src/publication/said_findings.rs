@@ -9,7 +9,8 @@ use canonry_store::{FindingId, OutboxId, OutboxState, PostedFinding, ReviewId};
 
 use super::keys::finding_of;
 use super::pull_writes::PullWrites;
-use crate::run::report::ReportedFinding;
+use crate::referee::referee_report::may_point;
+use crate::run::report::{ReportedFinding, ReviewReport};
 
 pub(super) struct SaidFindings {
     run: ReviewId,
@@ -64,14 +65,28 @@ impl SaidFindings {
         self.has(one, said_key(one))
     }
 
-    /// Whether a body contains it, also in the list of further findings or with a link to another bot's thread.
-    pub(super) fn is_in_a_list(&self, one: &ReportedFinding) -> bool {
-        self.is_in_a_body(one) || self.is_pointed_to(one) || self.has(one, further_key(one))
+    /// Whether a body contains it, also in the list of further findings, or links another bot's thread that is still
+    /// open.
+    pub(super) fn is_in_a_list(&self, one: &ReportedFinding, report: &ReviewReport) -> bool {
+        let is_open = || match &report.referee {
+            Some(referee) => referee.open_thread(one).is_some(),
+            None => report.names_bots,
+        };
+        self.is_in_a_body(one) || self.has(one, further_key(one)) || (self.is_pointed_to(one) && is_open())
     }
 
     /// Whether the body of another review links another bot's thread for it.
     pub(super) fn is_pointed_to(&self, one: &ReportedFinding) -> bool {
         self.has(one, pointed_key(one))
+    }
+
+    /// Whether another bot's open thread is enough: the body points to it. As long as the comments of the bots are
+    /// unknown, a thread to which another body pointed counts as open.
+    pub(super) fn is_named_by_others(&self, one: &ReportedFinding, report: &ReviewReport) -> bool {
+        match &report.referee {
+            Some(referee) => referee.thread_of(one).is_some(),
+            None => report.names_bots && may_point(one) && self.is_pointed_to(one),
+        }
     }
 
     fn has(&self, one: &ReportedFinding, key: Option<String>) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::redact_shown;
+use canonry_config::Pattern;
 use canonry_domain::review::{
     CommitSha, DismissalKind, Dismisser, EarlierFinding, Finding, FindingComment, FindingStatus, ListedFinding,
     PostedSummary, Severity, ShownAs, check_output, finding_comment, hidden_in_words, is_protected, review_body,
@@ -52,12 +52,14 @@ pub(super) fn comment_of(
     })
 }
 
-/// The entry for `review.suppressions` that matches the finding's title; `None` if it cannot be shown whole in one line.
+/// The entry for `review.suppressions` that hides the finding; `None` if its title cannot be shown as it is in one line,
+/// or is a pattern that matches something else.
 fn suppression(finding: &Finding) -> Option<String> {
-    let entry = serde_json::to_string(finding.title.trim()).ok()?;
-    let is_whole =
-        finding.title.chars().count() <= TITLE && quoted::is_plain_code(&entry) && redact_shown(&entry) == entry;
-    is_whole.then(|| code(&entry))
+    let title = finding.title.trim();
+    let hides = Pattern::new(title).is_ok_and(|pattern| pattern.matcher().is_match(&finding.title));
+    let entry = serde_json::to_string(title).ok()?;
+    let shown = format!("`{entry}`");
+    (hides && quoted::is_plain_code(&entry) && code(&entry) == shown).then_some(shown)
 }
 
 /// The proposed fix: its words, and the code that can be applied. Code that cannot be applied is shown if there are no
@@ -310,4 +312,31 @@ fn rules(finding: &Finding) -> String {
     };
     let names = finding.witnesses.iter().take(RULES).map(|one| name(&one.rule, one.reviewer.as_str()));
     names.collect::<Vec<String>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::review::Severity;
+
+    use super::suppression;
+    use crate::findings::configured_filters::tests::finding;
+
+    #[test]
+    fn an_entry_is_offered_if_it_hides_the_finding() {
+        for (title, expected) in [
+            ("Unused import of `x`", None),
+            ("Unused \"import\"", Some("`\"Unused \\\"import\\\"\"`")),
+            (" Unused import ", Some("`\"Unused import\"`")),
+            ("Unused  import", None),
+            ("regex: a(b is not closed", None),
+            ("regex:x+ is greedy", None),
+            ("glob: [ab] is a class", None),
+            ("glob pattern matches nothing", Some("`\"glob pattern matches nothing\"`")),
+            ("a\u{a0}b", None),
+        ] {
+            let entry = suppression(&finding("a.rs", title, Severity::Minor));
+            assert_eq!(entry.as_deref(), expected, "{title}");
+        }
+        assert_eq!(suppression(&finding("a.rs", &"x ".repeat(150), Severity::Minor)), None);
+    }
 }

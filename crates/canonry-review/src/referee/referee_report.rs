@@ -1,6 +1,6 @@
 //! What the comments of other reviewers come to.
 
-use canonry_domain::review::{BotRecord, LineRange, RemarkAuthor, RemarkThread, RepoPath, ShownAs};
+use canonry_domain::review::{BotRecord, LineRange, RemarkAuthor, RemarkThread, RepoPath, Severity, ShownAs};
 use canonry_store::FindingId;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -58,10 +58,13 @@ impl RefereeReport {
     /// The open thread in which a bot already names a finding at its lines, so that no second thread is needed. A finding
     /// that is not shown at its line has none, and neither has a critical one: that is always shown there.
     pub fn thread_of(&self, one: &ReportedFinding) -> Option<&RemarkWitness> {
-        let finding = &one.sighting.finding;
-        let (id, lines) = one.id.zip(finding.lines)?;
-        let may_point = one.shown == ShownAs::Inline && finding.severity != canonry_domain::review::Severity::Critical;
-        let problem = self.problems.iter().find(|problem| may_point && problem.findings.contains(&id))?;
+        self.open_thread(one).filter(|_| may_point(one))
+    }
+
+    /// The open thread in which a bot already names a finding at its lines, wherever the finding is shown.
+    pub(crate) fn open_thread(&self, one: &ReportedFinding) -> Option<&RemarkWitness> {
+        let (id, lines) = one.id.zip(one.sighting.finding.lines)?;
+        let problem = self.problems.iter().find(|problem| problem.findings.contains(&id))?;
         let is_it = |by: &&RemarkWitness| {
             let is_there = by.lines.is_some_and(|there| there.overlaps(lines));
             by.author.is_bot && by.thread.is_open() && by.link.is_some() && is_there
@@ -93,6 +96,11 @@ impl RefereeReport {
             "bots": bot_documents(&self.records),
         })
     }
+}
+
+/// Whether a review may point to another bot's thread instead of posting a finding at its line.
+pub(crate) fn may_point(one: &ReportedFinding) -> bool {
+    one.shown == ShownAs::Inline && one.sighting.finding.severity != Severity::Critical
 }
 
 /// The records of bots for scripts.

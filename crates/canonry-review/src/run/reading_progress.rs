@@ -89,6 +89,16 @@ impl ReadingProgress {
         (assigned, notes)
     }
 
+    /// Whether one of these reviewers read a file in an earlier review. A report may not have: it seldom lists its files.
+    pub(crate) fn has_read(&self, reviewers: &[ReviewerChoice], path: &RepoPath) -> bool {
+        let has_read = |choice: &ReviewerChoice| match self.0.get(&choice.called()) {
+            Some(ReviewerReads::All) => true,
+            Some(ReviewerReads::AllBut(unread)) => !unread.contains(path),
+            Some(ReviewerReads::Unknown) | None => false,
+        };
+        reviewers.iter().filter(|choice| !choice.is_report()).any(has_read)
+    }
+
     /// The progress after a run. A reviewer that was not asked although something had to be read has missed it.
     pub(crate) fn after(&self, idle: bool, read: impl IntoIterator<Item = (String, ReviewerReads)>) -> Self {
         let missed = |(name, before): (&String, &ReviewerReads)| {
@@ -114,6 +124,15 @@ impl ReviewerReads {
             (true, false) => Self::AllBut(left_out),
             (false, false) if has_read_any => Self::AllBut(left_out),
             (false, _) => Self::Unknown,
+        }
+    }
+
+    /// Notes that these files have to be read again.
+    pub(crate) fn leave_out(&mut self, paths: &BTreeSet<RepoPath>) {
+        match self {
+            Self::AllBut(unread) => unread.extend(paths.iter().cloned()),
+            Self::All => *self = Self::AllBut(paths.clone()),
+            Self::Unknown => {}
         }
     }
 }

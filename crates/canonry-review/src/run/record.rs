@@ -34,7 +34,7 @@ pub(crate) struct LastReview {
     /// The commit with which the head was compared; `None` if unknown.
     pub(crate) base: Option<CommitSha>,
     pub(crate) read: ReadingProgress,
-    /// Files that had to be read and that nobody read.
+    /// Files of the head that had to be read and that nobody read.
     pub(crate) unread: Vec<SkippedFile>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn last_review(
     let Ok(details) = serde_json::from_value::<ReviewDetailsJson>(stored.reviewers) else {
         return Ok(LastReview { base, ..LastReview::default() });
     };
-    let unread = details.coverage.skipped.into_iter().filter(|one| one.gap).collect();
+    let unread = details.coverage.skipped.into_iter().filter(|one| one.gap && !one.in_history).collect();
     Ok(LastReview { base, read: details.read, unread })
 }
 
@@ -151,6 +151,7 @@ pub(crate) async fn read_back(
         hidden_patterns: details.hidden_patterns,
         notes: stored.notes,
         model: details.model,
+        names_bots: request.names_bots(),
         referee: None,
     })
 }

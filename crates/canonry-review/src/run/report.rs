@@ -27,6 +27,8 @@ pub struct ReviewReport {
     pub hidden_patterns: usize,
     pub notes: Vec<String>,
     pub model: Option<ModelUse>,
+    /// Whether the settings name bots whose comments are weighed.
+    pub names_bots: bool,
     /// What the comments of other reviewers come to; `None` if they were not read.
     pub referee: Option<RefereeReport>,
 }
@@ -57,6 +59,9 @@ pub struct Coverage {
     /// Files that no reviewer is known to have read, and that a report covers which does not list its files.
     #[serde(default)]
     pub files_unlisted: usize,
+    /// Nothing but such reports covers the change, in this review and in earlier ones.
+    #[serde(default)]
+    pub none_listed: bool,
     pub lines_read: u64,
     pub skipped: Vec<SkippedFile>,
 }
@@ -67,6 +72,16 @@ pub struct SkippedFile {
     pub why: String,
     /// Whether a reviewer could have read it and did not.
     pub gap: bool,
+    /// Whether this is about a commit of the change instead of its head: each review searches the present commits.
+    #[serde(default)]
+    pub in_history: bool,
+}
+
+impl SkippedFile {
+    /// A file of the head.
+    pub(crate) fn new(path: RepoPath, why: impl Into<String>, gap: bool) -> Self {
+        Self { path, why: why.into(), gap, in_history: false }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

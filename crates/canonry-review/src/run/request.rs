@@ -47,6 +47,12 @@ pub struct ReviewRequest<'a> {
     pub owner: &'a str,
 }
 
+impl ReviewRequest<'_> {
+    pub(crate) fn names_bots(&self) -> bool {
+        !self.settings.review.referee.bots.is_empty()
+    }
+}
+
 /// The title and the text of a pull request. They are written by a stranger and shown to a model as data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PullDescription {

@@ -186,14 +186,12 @@ impl ReviewInProgress<'_> {
         if !self.held.is_current().await? {
             return Ok(None);
         }
+        let was_read = |path: &RepoPath| last.read.has_read(request.reviewers, path);
+        let mut coverage = coverage(scope.changes.len(), &files, &texts, &mut collected, skipped, was_read);
         let read = last.read.after(is_idle(&scope.reason), std::mem::take(&mut collected.has_read));
-        let mut coverage = coverage(scope.changes.len(), &files, &texts, &mut collected, skipped);
         coverage.skipped.extend(still_unread(last.unread, &scope, &files, &filters));
         let from = parting(git, request.base, request.head).await;
-        let unsearched = self.search_history(&from, &scope, &filters, &earlier, &mut collected).await;
-        let unsearched: Vec<SkippedFile> =
-            unsearched.into_iter().filter(|one| !coverage.skipped.contains(one)).collect();
-        coverage.skipped.extend(unsearched);
+        coverage.skipped.extend(self.search_history(&from, &scope, &filters, &earlier, &mut collected).await);
 
         let reported = collected.heard.iter().flat_map(|heard| &heard.reported);
         let spoken_of: BTreeSet<RepoPath> = reported.map(|one| one.path.clone()).chain(earlier_paths.clone()).collect();
@@ -224,6 +222,7 @@ impl ReviewInProgress<'_> {
             reviewers: collected.reviewers,
             notes,
             model: collected.model,
+            names_bots: request.names_bots(),
             referee: None,
         };
         Ok(Some((report, read)))

@@ -152,7 +152,7 @@ fn if_not_useful(finding: &FindingComment<'_>) -> Option<String> {
         Some(handle) => Some(format!("Not useful? Reply `/{handle} not useful`.")),
         None if finding.severity == Severity::Critical => None,
         None => {
-            let entry = finding.suppression.unwrap_or("its title");
+            let entry = finding.suppression.unwrap_or("a pattern for its title");
             Some(format!("Not useful? Add {entry} to {SUPPRESSIONS}."))
         }
     }
@@ -207,7 +207,7 @@ pub fn check_conclusion(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &Scope
         CheckConclusion::ActionRequired
     } else if counts.with_severity(Severity::Critical) > 0 {
         CheckConclusion::Failure
-    } else if counts.shown() > 0 {
+    } else if counts.shown() > 0 || gaps.none_listed {
         CheckConclusion::Neutral
     } else {
         CheckConclusion::Success

@@ -94,6 +94,8 @@ pub struct ReviewGaps {
     pub troubled_reviewers: usize,
     /// The number of files that should have been read and were not.
     pub skipped_files: usize,
+    /// Nothing but reports that do not list their files covers the change, so that nobody knows whether it was read.
+    pub none_listed: bool,
 }
 
 /// The most important result, in one sentence without a full stop.
@@ -113,10 +115,11 @@ pub fn review_headline(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeR
     if let Some(gaps) = gaps_in_words(gaps) {
         return format!("No findings, but the review is incomplete: {gaps}");
     }
+    let unlisted = if gaps.none_listed { "; the report does not say which files it read" } else { "" };
     match counts.suppressed - counts.out_of_scope() {
-        0 if counts.suppressed > 0 => "No findings on the changed lines".to_owned(),
-        0 => "No findings".to_owned(),
-        suppressed => format!("No findings shown; {} hidden", number_of(suppressed, "finding")),
+        0 if counts.suppressed > 0 => format!("No findings on the changed lines{unlisted}"),
+        0 => format!("No findings{unlisted}"),
+        suppressed => format!("No findings shown; {} hidden{unlisted}", number_of(suppressed, "finding")),
     }
 }
 
@@ -271,8 +274,12 @@ mod tests {
         let nothing = ReviewCounts::default();
         let hidden = ReviewCounts::of([one(FindingStatus::New, Severity::Minor, ShownAs::Suppressed)]);
         let first = ScopeReason::NoPriorReview;
-        let gaps =
-            |reviewers, troubled_reviewers, skipped_files| ReviewGaps { reviewers, troubled_reviewers, skipped_files };
+        let gaps = |reviewers, troubled_reviewers, skipped_files| ReviewGaps {
+            reviewers,
+            troubled_reviewers,
+            skipped_files,
+            none_listed: false,
+        };
         for (counts, gaps, reason, headline) in [
             (&nothing, gaps(2, 0, 0), &first, "No findings"),
             (&hidden, gaps(2, 0, 0), &first, "No findings shown; 1 finding hidden"),
@@ -411,7 +418,12 @@ mod tests {
             (reviewers, troubled, skipped) in (0_usize..3, 0_usize..3, 0_usize..3),
             reason in prop_oneof![Just(ScopeReason::NoPriorReview), Just(ScopeReason::NoChangesSince(sha()))],
         ) {
-            let gaps = ReviewGaps { reviewers, troubled_reviewers: troubled.min(reviewers), skipped_files: skipped };
+            let gaps = ReviewGaps {
+                reviewers,
+                troubled_reviewers: troubled.min(reviewers),
+                skipped_files: skipped,
+                none_listed: false,
+            };
             let counts = ReviewCounts::of(findings);
             let headline = review_headline(&counts, &gaps, &reason);
             if counts.shown() == 0 && gaps_in_words(&gaps).is_some() {

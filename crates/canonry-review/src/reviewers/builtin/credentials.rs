@@ -1,6 +1,7 @@
 //! Finds committed credentials.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -11,6 +12,9 @@ use super::credential_files::lines_with_secrets;
 use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::syntax::Language;
 use super::url_passwords::opens_nothing;
+
+/// The checksums in lock files: what stands before one, and the length of its base64.
+const CHECKSUMS: [(&str, usize); 5] = [("sha512-", 88), ("sha384-", 64), ("sha256-", 44), ("sha1-", 28), ("h1:", 44)];
 
 pub(super) const RULE: BuiltinRule = BuiltinRule { id: LEAKED_CREDENTIAL_RULE, check };
 
@@ -34,6 +38,9 @@ pub(super) fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
         let mut cursor = BlockCursor::default();
         for secret in scan_secrets(&text) {
             let value = &text[secret.range.clone()];
+            if is_lock_file && is_in_checksum(text.as_bytes(), &secret.range) {
+                continue;
+            }
             cursor.advance(&text, secret.range.start);
             let Some((line, _)) = block.get(cursor.line) else { continue };
             let credential = CommittedCredential::new(secret.kind, value);
@@ -235,6 +242,21 @@ fn is_made_up(value: &str) -> bool {
         || words.iter().any(|word| lower.contains(word))
 }
 
+/// Whether a value is a checksum or in one: among thousands, some look like a key. A token behind such a name counts,
+/// because it has another length.
+fn is_in_checksum(text: &[u8], value: &Range<usize>) -> bool {
+    let longest = CHECKSUMS.iter().map(|(_, length)| *length).max().unwrap_or_default();
+    let before = text[..value.start].iter().rev().take(longest).take_while(|byte| is_base64(**byte)).count();
+    let (name, rest) = text.split_at(value.start - before);
+    let length = rest.iter().take(longest + 1).take_while(|byte| is_base64(**byte)).count();
+    let is_one = CHECKSUMS.iter().any(|(begin, whole)| *whole == length && name.ends_with(begin.as_bytes()));
+    is_one && value.len() + before <= length
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
 fn is_lock_file(name: &str) -> bool {
     name.ends_with(".lock")
         || name.ends_with("-lock.json")
@@ -318,6 +340,27 @@ mod tests {
             ),
             ("go.sum", "golang.org/x/net v0.1.0 h1:hZ/3BUoy5aId7sCpA/Tc5lt8DkFgdVS2onTpJsZ/fl0=\n".to_owned(), vec![]),
             ("a.yml", "uses: a/b@4b825dc642cb6eb9a060e54bf8d69288fbee4904\n".to_owned(), vec![]),
+        ] {
+            assert_eq!(flagged(&RULE, path, &text), expected, "{path}: {text}");
+        }
+    }
+
+    /// What looks like a key of Azure is one, unless it is a checksum in a lock file.
+    #[test]
+    fn a_checksum_is_no_key() {
+        let random = "q7Rk2mX4hJ9zT3vB8nW5cL6dF1gP0sYuEoAiQxKjMbNvCrHtGfDwSlZpk3Yt9Qm2Vb7Xw4";
+        let sha512 = [random, "AP", "IM", "c5Jn8Rg2Tq4W=="].concat();
+        let sha256 = [&random[..34], "AP", "IM", "c5Jn8="].concat();
+        assert_eq!((sha512.len(), sha256.len()), (88, 44));
+        let aws = ["AKIA", "J7Q2ZLM4N8PXR5TV"].concat();
+        for (path, text, expected) in [
+            ("package-lock.json", format!("\"integrity\": \"sha512-{sha512}\"\n"), vec![]),
+            ("yarn.lock", format!("  integrity sha512-{sha512}\n"), vec![]),
+            ("go.sum", format!("acme.dev/cat v1.0.0 h1:{sha256}\n"), vec![]),
+            ("package-lock.json", format!("\"token\": \"{sha512}\"\n"), vec![1]),
+            ("package-lock.json", format!("\"integrity\": \"sha512-{sha256}\"\n"), vec![1]),
+            ("package-lock.json", format!("\"integrity\": \"sha512-{aws}\"\n"), vec![1]),
+            ("src/a.json", format!("\"integrity\": \"sha512-{sha512}\"\n"), vec![1]),
         ] {
             assert_eq!(flagged(&RULE, path, &text), expected, "{path}: {text}");
         }

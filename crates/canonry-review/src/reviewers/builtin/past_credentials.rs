@@ -1,6 +1,6 @@
 //! Searches every commit of a change for credentials: what a later commit removes is in the history all the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use canonry_domain::review::{CodeHash, CommitSha, LEAKED_CREDENTIAL_RULE, RepoPath, ReviewerName};
@@ -31,19 +31,20 @@ pub(crate) async fn search_commits(
 ) -> (ReviewerAnswer, Vec<SkippedFile>) {
     let standing: BTreeSet<&str> = changes.iter().flat_map(|one| &one.added).map(|(_, line)| line.trim()).collect();
     let at_head = changes.iter().filter_map(|one| one.blob.as_deref()).collect();
-    let mut search = CommitSearch { git, standing, at_head, found: BTreeMap::new(), unread: BTreeMap::new() };
+    let mut search = CommitSearch { git, base, standing, at_head, found: BTreeMap::new(), unread: BTreeMap::new() };
     let mut answer = ReviewerAnswer::default();
-    match search.all(base, head).await {
+    match search.all(head).await {
         Ok(unsearched) => answer.problems.extend(unsearched),
         Err(error) => answer.problems.push(format!("the commits were not searched for credentials: failed to {error}")),
     }
     answer.reported = search.found.into_values().collect();
-    let gap = |(path, why)| SkippedFile { path, why, gap: true };
+    let gap = |(path, why)| SkippedFile { path, why, gap: true, in_history: true };
     (answer, search.unread.into_iter().map(gap).collect())
 }
 
 struct CommitSearch<'a> {
     git: &'a Git,
+    base: &'a CommitSha,
     standing: BTreeSet<&'a str>,
     /// The blobs of the whole change: what cannot be read of them is reported for the head.
     at_head: BTreeSet<&'a str>,
@@ -54,8 +55,8 @@ struct CommitSearch<'a> {
 
 impl CommitSearch<'_> {
     /// Searches the commits; returns what was not searched, as sentences.
-    async fn all(&mut self, base: &CommitSha, head: &CommitSha) -> Result<Vec<String>, CommitsError> {
-        let commits = self.git.commits_between(base, head, MOST_COMMITS + 1).await?;
+    async fn all(&mut self, head: &CommitSha) -> Result<Vec<String>, CommitsError> {
+        let commits = self.git.commits_between(self.base, head, MOST_COMMITS + 1).await?;
         // One commit is the whole change, which is searched anyway.
         if commits.len() < 2 {
             return Ok(Vec::new());
@@ -88,10 +89,10 @@ impl CommitSearch<'_> {
 
     async fn one(&mut self, commit: &CommitSha, parents: &[CommitSha]) -> Result<(), CommitsError> {
         let root: CommitSha = empty_tree(commit).parse().expect("invariant: the id of the empty tree");
-        let mut changes = self.git.changes(parents.first().unwrap_or(&root), commit).await?;
+        let (mut changes, unsearched) = self.changes(parents.first().unwrap_or(&root), commit).await?;
         // A merge itself adds only what none of its parents has.
         for parent in parents.iter().skip(1) {
-            let others = self.git.changes(parent, commit).await?;
+            let (others, _) = self.changes(parent, commit).await?;
             let other: BTreeSet<(&RepoPath, &(u32, String))> =
                 others.iter().flat_map(|one| one.added.iter().map(move |line| (&one.path, line))).collect();
             let touched: BTreeSet<&RepoPath> = others.iter().map(|one| &one.path).collect();
@@ -101,7 +102,7 @@ impl CommitSearch<'_> {
                 change.added.retain(|line| other.contains(&(&path, line)));
             }
         }
-        self.note_unread(commit, &changes).await?;
+        self.note_unread(commit, &changes, &unsearched);
         for change in changes {
             let remarks = credentials(&ReadFile::of(FileToRead { change: &change, text: None, bytes: None }));
             if remarks.iter().all(|remark| self.still_stands(&change, remark).is_none()) {
@@ -124,30 +125,54 @@ impl CommitSearch<'_> {
         Ok(())
     }
 
-    /// Notes the files of a commit in which git sees no lines, such as UTF-16 texts; images and the like have none.
-    async fn note_unread(&mut self, commit: &CommitSha, changes: &[FileChange]) -> Result<(), CommitsError> {
-        let is_unread = |one: &&FileChange| one.content == ContentKind::Binary && one.kind != ChangeKind::Deleted;
-        let blobs: Vec<(&RepoPath, &str)> = changes
-            .iter()
-            .filter(is_unread)
-            .filter_map(|one| Some((&one.path, one.blob.as_deref()?)))
-            .filter(|(path, blob)| !self.at_head.contains(blob) && !self.unread.contains_key(*path))
-            .collect();
-        if blobs.is_empty() {
-            return Ok(());
-        }
-        let ids: Vec<&str> = blobs.iter().map(|(_, blob)| *blob).collect();
+    /// What a commit changes, and why some of its blobs cannot be searched. Git shows no lines of a file that was binary
+    /// before the commit or is after it: of a text that follows, such as UTF-8 after UTF-16, all lines count as added.
+    async fn changes(
+        &self,
+        parent: &CommitSha,
+        commit: &CommitSha,
+    ) -> Result<(Vec<FileChange>, HashMap<String, String>), CommitsError> {
+        let mut changes = self.git.changes(parent, commit).await?;
+        let blobs = self.blobs_without_lines(&changes).await?;
+        let ids: Vec<&str> = blobs.iter().map(String::as_str).collect();
         let (sizes, contents) = (self.git.sizes(&ids).await?, self.git.contents(&ids).await?);
-        for (path, blob) in blobs {
-            let why = match contents.get(blob) {
-                Some(BlobContent::Text(_) | BlobContent::Media(_)) => continue,
+        let mut unsearched = HashMap::new();
+        for change in changes.iter_mut().filter(|change| has_no_lines(change)) {
+            let Some(blob) = change.blob.clone().filter(|blob| blobs.contains(blob)) else { continue };
+            let why = match contents.get(&blob) {
+                Some(BlobContent::Text(text)) => {
+                    change.added = (1..).zip(text.lines().map(str::to_owned)).collect();
+                    change.content = ContentKind::Text;
+                    continue;
+                }
+                Some(BlobContent::Media(_)) => continue,
                 Some(BlobContent::Unreadable(why)) => format!("it {why}"),
-                None => not_fetched(sizes.get(blob).copied()),
+                None => not_fetched(sizes.get(&blob).copied()),
             };
-            let why = format!("commit {} has it, and it was not searched for credentials: {why}", commit.short());
-            self.unread.insert(path.clone(), why);
+            unsearched.insert(blob, why);
         }
-        Ok(())
+        Ok((changes, unsearched))
+    }
+
+    /// The new blobs in which git shows no lines. Those of the head are reported for the head, and those of the base are
+    /// older than the change.
+    async fn blobs_without_lines(&self, changes: &[FileChange]) -> Result<BTreeSet<String>, CommitsError> {
+        let without = changes.iter().filter(|one| has_no_lines(one) && one.kind != ChangeKind::Deleted);
+        let without: Vec<(&FileChange, &str)> = without
+            .filter_map(|one| Some((one, one.blob.as_deref()?)))
+            .filter(|(_, blob)| !self.at_head.contains(blob))
+            .collect();
+        let paths: Vec<&RepoPath> = without.iter().flat_map(|(one, _)| [&one.path, one.path_before()]).collect();
+        let at_base: BTreeSet<String> = self.git.files_at(self.base, &paths).await?.into_values().collect();
+        Ok(without.into_iter().filter(|(_, blob)| !at_base.contains(*blob)).map(|(_, blob)| blob.to_owned()).collect())
+    }
+
+    fn note_unread(&mut self, commit: &CommitSha, changes: &[FileChange], unsearched: &HashMap<String, String>) {
+        for change in changes {
+            let Some(why) = change.blob.as_ref().and_then(|blob| unsearched.get(blob)) else { continue };
+            let why = format!("commit {} has it, and it was not searched for credentials: {why}", commit.short());
+            self.unread.entry(change.path.clone()).or_insert(why);
+        }
     }
 
     /// The line of a remark, unless the change still adds it at the head.
@@ -156,6 +181,10 @@ impl CommitSearch<'_> {
         let (_, line) = change.added.iter().find(|(number, _)| *number == first)?;
         (!self.standing.contains(line.trim())).then_some(line.as_str())
     }
+}
+
+fn has_no_lines(change: &FileChange) -> bool {
+    change.content == ContentKind::Binary
 }
 
 fn past(commit: &CommitSha, remark: Remark, code: CodeHash) -> RawFinding {

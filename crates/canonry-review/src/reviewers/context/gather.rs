@@ -86,7 +86,8 @@ pub(crate) async fn gather_context(request: &ContextRequest<'_>) -> ReviewContex
     context.commits = or_note("the messages of the commits", messages, &mut notes);
     // A commit that Canonry made of uncommitted changes has no message of a person.
     context.commits.retain(|message| message != "canonry");
-    let found = or_note("code elsewhere in the repository", search_repository(request).await, &mut notes);
+    let found =
+        or_note("code elsewhere in the repository", search_repository(request, &context.not_shown).await, &mut notes);
     (context.callers, context.definitions) = (found.callers, found.definitions);
     notes.extend(found.notes);
     context.notes = notes;
@@ -140,8 +141,11 @@ struct FoundInRepository {
 }
 
 /// Searches the files at the head that are nearest to the changed ones.
-async fn search_repository(request: &ContextRequest<'_>) -> Result<FoundInRepository, GitError> {
-    let names = ChangedNames::of(request.files);
+async fn search_repository(
+    request: &ContextRequest<'_>,
+    not_shown: &BTreeMap<RepoPath, &'static str>,
+) -> Result<FoundInRepository, GitError> {
+    let names = ChangedNames::of(request.files, not_shown);
     if names.is_empty() {
         return Ok(FoundInRepository::default());
     }

@@ -72,9 +72,11 @@ pub(super) struct ChangedNames {
 }
 
 impl ChangedNames {
-    pub(super) fn of(files: &[FileToRead<'_>]) -> Self {
+    /// The names in the changed files, without those that a model is not shown: the thousands of names in a minified file
+    /// would take the places of the others.
+    pub(super) fn of(files: &[FileToRead<'_>], not_shown: &BTreeMap<RepoPath, &'static str>) -> Self {
         let mut names = Self::default();
-        for file in files {
+        for file in files.iter().filter(|file| !not_shown.contains_key(&file.change.path)) {
             let (Some(text), path) = (file.text, &file.change.path) else { continue };
             let lines: Vec<&str> = text.lines().collect();
             let outline = Outline::of(&lines);
@@ -222,19 +224,23 @@ mod tests {
         RepoPath::exact(text).expect("a path")
     }
 
-    fn names(text: &str, added: &[u32]) -> ChangedNames {
+    fn change(name: &str, text: &str, added: &[u32]) -> FileChange {
         let lines: Vec<&str> = text.lines().collect();
-        let change = FileChange {
+        FileChange {
             kind: ChangeKind::Modified,
-            path: path("src/pool.rs"),
+            path: path(name),
             old_path: None,
             content: ContentKind::Text,
             blob: None,
             hunks: Vec::new(),
             added: added.iter().map(|line| (*line, lines[*line as usize - 1].to_owned())).collect(),
             removed: 0,
-        };
-        ChangedNames::of(&[FileToRead { change: &change, text: Some(text), bytes: None }])
+        }
+    }
+
+    fn names(text: &str, added: &[u32]) -> ChangedNames {
+        let change = change("src/pool.rs", text, added);
+        ChangedNames::of(&[FileToRead { change: &change, text: Some(text), bytes: None }], &BTreeMap::new())
     }
 
     fn shown(found: &[FoundCode]) -> Vec<String> {
@@ -252,7 +258,7 @@ mod tests {
         assert_eq!(names.changed.keys().collect::<Vec<_>>(), ["rise"]);
         // `low` and `new` are too short to be found again.
         assert_eq!(names.called.keys().collect::<Vec<_>>(), ["measure"]);
-        assert!(ChangedNames::of(&[]).is_empty());
+        assert!(ChangedNames::of(&[], &BTreeMap::new()).is_empty());
     }
 
     #[test]
@@ -260,6 +266,21 @@ mod tests {
         let calls: String = (0..70).map(|at| format!("call_{at}();\n")).collect();
         let names = names(&calls, &(1..=70).collect::<Vec<_>>());
         assert_eq!((names.called.len(), names.left_out), (60, 10));
+    }
+
+    #[test]
+    fn a_file_that_is_not_shown_takes_no_places() {
+        let calls: String = (0..70).map(|at| format!("aaaa_{at}();\n")).collect();
+        let minified = change("web/app.min.js", &calls, &(1..=70).collect::<Vec<_>>());
+        let own = change("src/pool.rs", POOL, &[2]);
+        let files = [(&minified, calls.as_str()), (&own, POOL)].map(|(change, text)| FileToRead {
+            change,
+            text: Some(text),
+            bytes: None,
+        });
+        let names = ChangedNames::of(&files, &BTreeMap::from([(path("web/app.min.js"), "generated")]));
+        assert_eq!(names.called.keys().collect::<Vec<_>>(), ["measure"]);
+        assert_eq!(names.left_out, 0);
     }
 
     #[test]

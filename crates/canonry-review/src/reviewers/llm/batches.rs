@@ -70,14 +70,14 @@ impl<'a> ReadingPlan<'a> {
             // Nobody reads what a program writes, so it leaves no gap; the report names it.
             if let Some(what) = not_shown.get(path) {
                 let why = format!("{what}: the model is not shown its content");
-                plan.coverage.not_begun.push(SkippedFile { path: path.clone(), why, gap: false });
+                plan.coverage.not_begun.push(SkippedFile::new(path.clone(), why, false));
                 continue;
             }
             let text = match Readable::of(file) {
                 Readable::Not(why) => {
                     // A file without lines of text leaves no gap.
                     let gap = file.change.content == ContentKind::Text;
-                    plan.coverage.not_begun.push(SkippedFile { path: path.clone(), why: why.to_owned(), gap });
+                    plan.coverage.not_begun.push(SkippedFile::new(path.clone(), why, gap));
                     continue;
                 }
                 _ if left < LEAST_ROOM || is_full => {
@@ -85,7 +85,7 @@ impl<'a> ReadingPlan<'a> {
                         true => format!("the model's budget of {} files was used up", budget.files),
                         false => used_up(),
                     };
-                    plan.coverage.not_begun.push(SkippedFile { path: path.clone(), why, gap: true });
+                    plan.coverage.not_begun.push(SkippedFile::new(path.clone(), why, true));
                     continue;
                 }
                 Readable::Text(text) => text,
@@ -159,7 +159,7 @@ impl<'a> ReadingPlan<'a> {
                 None if parts.cut.is_empty() => continue,
                 None => format!("read only in part: a line in {} is too long to be shown", in_words(&parts.cut)),
             };
-            skipped.push(SkippedFile { path: file.path.clone(), why: told, gap: true });
+            skipped.push(SkippedFile::new(file.path.clone(), told, true));
         }
         skipped.sort_by(|a, b| a.path.cmp(&b.path));
         skipped

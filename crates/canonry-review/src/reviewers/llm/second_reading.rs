@@ -11,7 +11,7 @@ use super::answer::{SecondVerdict, read_verdicts, verdict_schema};
 use super::model_session::{ModelSession, NoAnswer, QuestionPurpose};
 use super::safe_text::{first_chars, harmless};
 use super::shown_file::ShownFile;
-use crate::findings::reviewer_answer::{RawFinding, UNPROVEN};
+use crate::findings::reviewer_answer::{DISPUTED, NOT_CONFIRMED, NOT_READ_AGAIN, RawFinding, UNPROVEN};
 
 const SYSTEM: &str = include_str!("second_reading_prompt.md");
 /// The findings of one file that share a question. A critical finding has a question of its own.
@@ -52,16 +52,16 @@ pub(super) async fn read_again(
         let answers = join_all(wave.iter().map(|question| ask(session, question, reported))).await;
         for (question, answer) in wave.iter().zip(answers) {
             for (position, at) in question.findings.iter().enumerate() {
-                let (one, unread) = (&mut reported[*at], "It was not read a second time");
+                let one = &mut reported[*at];
                 match answer.as_ref().map(|verdicts| doubt(verdicts.get(&(position + 1)), question.file, one)) {
                     Ok(Ok(None)) => {}
                     Ok(Ok(Some(reason))) => told.notes.extend(mark(one, &reason)),
                     Ok(Err(why)) => {
-                        append(one, &format!("{unread}: {why}."));
+                        append(one, &format!("{NOT_READ_AGAIN}{why}."));
                         failed.push(why);
                     }
                     Err(failure) => {
-                        append(one, &format!("{unread}: {}.", failure.why()));
+                        append(one, &format!("{NOT_READ_AGAIN}{}.", failure.why()));
                         let is_asked = !matches!(failure, NoAnswer::NotAsked(_));
                         (if is_asked { &mut failed } else { &mut not_asked }).push(failure.why().to_owned());
                     }
@@ -149,10 +149,10 @@ fn mark(one: &mut RawFinding, reason: &str) -> Option<String> {
     let was = one.severity;
     let said = if was == Severity::Critical {
         one.severity = Severity::Major;
-        format!("Reported as {was}. A second reading disputes this: {reason}")
+        format!("{DISPUTED}{reason}")
     } else {
         one.tags.insert(UNPROVEN.to_owned());
-        format!("A second reading did not confirm this: {reason}")
+        format!("{NOT_CONFIRMED}{reason}")
     };
     append(one, &said);
     let path = visible(one.path.as_str());

@@ -1,6 +1,7 @@
 //! Tests what is read and what is not.
 
-use canonry_review::output::json;
+use canonry_domain::review::{CheckConclusion, check_conclusion};
+use canonry_review::output::{counts, gaps, json};
 use canonry_review::{ReviewReport, ReviewerChoice};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -98,5 +99,40 @@ on_both_engines! {
         // Another reviewer that read them settles it.
         project.reviewers = [sarif(&project, report(object!([]))), vec![ReviewerChoice::Builtin]].concat();
         assert_eq!(numbers(&project.review_asked(&base, full).await), (3, 0, 4, 0));
+    }
+
+    async fn a_review_that_may_have_read_nothing_is_no_approval(database: TestDatabase) {
+        let mut project = Project::new(&database).await;
+        let base = project.git.write("a.js", code("a();")).commit("base");
+        project.git.branch("topic").write("a.js", code("b();")).write("b.js", "b();\n").commit("push A");
+        let report = |artifacts: Value| {
+            object!({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "ruff"}}, "results": [], "artifacts": artifacts}]}).to_string()
+        };
+        let conclusion = |report: &ReviewReport| check_conclusion(&counts(report), &gaps(report), &report.reason);
+        let requested = Asked { requested: true, ..Asked::default() };
+        let path = project.file(&report(object!([])));
+        project.reviewers = vec![ReviewerChoice::Sarif(path.clone())];
+        // Asking again changes nothing.
+        for asked in [Asked::default(), requested] {
+            let unread = project.review_asked(&base, asked).await;
+            let read = &unread.coverage;
+            assert_eq!((read.files_read, read.files_unlisted, gaps(&unread).skipped_files), (0, 2, 0));
+            assert_eq!(conclusion(&unread), CheckConclusion::Neutral);
+        }
+        // A report with a list settles it, and so does another reviewer.
+        let target = |path: &str| object!({"location": {"uri": path}, "roles": ["analysisTarget"]});
+        std::fs::write(&path, report(object!([target("a.js"), target("b.js")]))).expect("written");
+        let listed = project.review_asked(&base, requested).await;
+        assert_eq!((listed.coverage.files_read, conclusion(&listed)), (2, CheckConclusion::Success));
+        std::fs::write(&path, report(object!([]))).expect("written");
+        project.reviewers.push(ReviewerChoice::Builtin);
+        project.git.write("b.js", "c();\n").commit("push B");
+        assert_eq!(conclusion(&project.review(&base).await), CheckConclusion::Success);
+        // What another reviewer read before stays read.
+        let late = ReviewerChoice::Sarif(project.file(&report(object!([]))));
+        project.reviewers = vec![ReviewerChoice::Builtin, late];
+        let late = project.review_asked(&base, requested).await;
+        assert_eq!((late.coverage.files_read, late.coverage.files_unlisted), (0, 2));
+        assert_eq!(conclusion(&late), CheckConclusion::Success);
     }
 }

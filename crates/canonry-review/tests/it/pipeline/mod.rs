@@ -6,6 +6,7 @@ mod crashes;
 mod failures;
 mod feedback;
 mod gaps;
+mod history;
 mod memory;
 pub(crate) mod model;
 mod model_context;

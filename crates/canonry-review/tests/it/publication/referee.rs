@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use canonry_domain::review::{BotRecord, ReviewSubject};
+use canonry_domain::review::{BotRecord, ReviewSubject, ShownAs};
 use canonry_review::{FindingLife, ReviewReport, remarks_of_pull, weigh_remarks};
 use canonry_store::{FindingId, WitnessedRemark};
 use canonry_testkit::database::TestDatabase;
@@ -143,6 +143,40 @@ on_both_engines! {
         assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (1, true, 0));
         assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (0, false, 0));
         assert_eq!(setting.own_reviews(), (2, 1));
+    }
+
+    async fn a_closed_thread_hides_nothing_among_the_further_findings_either(database: TestDatabase) {
+        let mut setting = with_bots(database, &[(5, LEAK)]).await;
+        let thread = comment(&setting, RABBIT, 5, SAID);
+        let found = [leak("medium")];
+        assert_eq!(done(&setting.publish(&weighed(&setting, &found).await).await), (0, true, 0));
+        // From here there is no room for it at its line.
+        setting.settings.review.max_comments = 0;
+        let further = weighed(&setting, &found).await;
+        assert_eq!(further.findings[0].shown, ShownAs::Details);
+        assert_eq!(done(&setting.publish(&further).await), (0, false, 0));
+        setting.emulator.world().resolve_thread(REPO, thread, RABBIT);
+        assert_eq!(done(&setting.publish(&weighed(&setting, &found).await).await), (0, true, 0));
+        let body = setting.own_bodies().remove(1);
+        assert!(body.contains("Further findings (1)") && body.contains("File handle never closed"), "{body}");
+        assert_eq!(done(&setting.publish(&weighed(&setting, &found).await).await), (0, false, 0));
+    }
+
+    async fn a_thread_that_was_linked_counts_as_open_while_the_comments_are_unknown(database: TestDatabase) {
+        let setting = with_bots(database, &[(5, LEAK)]).await;
+        let thread = comment(&setting, RABBIT, 5, SAID);
+        assert_eq!(done(&setting.publish(&weighed(&setting, &[leak("major")]).await).await), (0, true, 0));
+        setting.push(&code(&[(5, LEAK), (25, "more();")]));
+        let both = [leak("major"), finding("Odd name", 25, "minor", "style")];
+        // GitHub did not return the comments: the review is published without them.
+        let unread = setting.review(&both).await;
+        assert!(unread.names_bots && unread.referee.is_none());
+        assert_eq!(done(&setting.publish(&unread).await), (1, true, 0));
+        setting.comment_about("Odd name");
+        setting.emulator.world().resolve_thread(REPO, thread, RABBIT);
+        assert_eq!(done(&setting.publish(&weighed(&setting, &both).await).await), (1, true, 0));
+        setting.comment_about("File handle never closed");
+        assert_eq!(setting.own_reviews(), (3, 2));
     }
 
     async fn a_remark_names_a_finding_as_long_as_they_are_alike(database: TestDatabase) {

@@ -188,7 +188,7 @@ impl SecondReview {
 /// A review that is incomplete and could not be posted.
 fn troubled() -> Facts {
     Facts {
-        gaps: ReviewGaps { reviewers: 2, troubled_reviewers: 1, skipped_files: 1 },
+        gaps: ReviewGaps { reviewers: 2, troubled_reviewers: 1, skipped_files: 1, none_listed: false },
         ..Facts::of(counted(&[(FindingStatus::New, Severity::Minor, ShownAs::Inline)]))
     }
 }
@@ -478,7 +478,7 @@ fn without_a_listener_no_text_offers_a_command() {
     <sub>Major · `semgrep/sql-concat` · Not useful? Add `"Possible SQL injection in the query"` to `review.suppressions` in `.canonry.yml`.</sub>
     "#);
     let untold = finding_comment(&FindingComment { suppression: None, ..unheard });
-    assert!(untold.contains("Not useful? Add its title to `review.suppressions`"), "{untold}");
+    assert!(untold.contains("Not useful? Add a pattern for its title to `review.suppressions`"), "{untold}");
     // Settings never hide a critical finding.
     let grave = finding_comment(&FindingComment { severity: Severity::Critical, ..unheard });
     assert!(grave.ends_with("<sub>Critical · `semgrep/sql-concat`</sub>"), "{grave}");
@@ -550,6 +550,7 @@ fn only_a_whole_review_without_findings_is_green() {
             CheckConclusion::Success,
         ),
         (ReviewCounts::default(), ReviewGaps { skipped_files: 1, ..reviewed }, &first, CheckConclusion::ActionRequired),
+        (ReviewCounts::default(), ReviewGaps { none_listed: true, ..reviewed }, &first, CheckConclusion::Neutral),
         (
             standing(Severity::Critical),
             ReviewGaps { troubled_reviewers: 1, ..reviewed },
