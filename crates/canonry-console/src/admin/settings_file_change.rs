@@ -48,9 +48,16 @@ pub(crate) fn replace_value(text: &str, path: &str, value: &str) -> Option<Strin
         };
         let end = (at + 1..block.end).find(|next| !is_below(&lines[*next])).unwrap_or(block.end);
         if depth + 1 == keys.len() {
-            let comment = rest.find(" #").filter(|_| !rest.contains(['"', '\'']));
-            let comment = comment.map_or("", |start| &rest[rest[..start].trim_end().len()..]);
+            let (old, comment) = match comment_start(&rest) {
+                Some(start) => rest.split_at(rest[..start].trim_end().len()),
+                None => (rest.as_str(), ""),
+            };
             let last = last_line(&lines, at + 1..end).unwrap_or(at);
+            // After a quote it may be a part of the value, and a comment between replaced lines has no place any more.
+            let is_unclear = !comment.is_empty() && old.contains(['"', '\'']);
+            if is_unclear || lines[at + 1..=last].iter().any(|line| comment_start(line).is_some()) {
+                return None;
+            }
             lines.splice(at..=last, [format!("{}{key}: {value}{comment}", " ".repeat(indent))]);
         } else if !rest.is_empty() && !rest.trim_start().starts_with('#') {
             return None;
@@ -65,6 +72,12 @@ pub(crate) fn replace_value(text: &str, path: &str, value: &str) -> Option<Strin
 fn indent_of(line: &str) -> Option<usize> {
     let content = line.trim_start_matches(' ');
     (!content.trim().is_empty() && !content.starts_with('#')).then(|| line.len() - content.len())
+}
+
+/// Where a comment begins. In quotes the same characters belong to a value.
+fn comment_start(line: &str) -> Option<usize> {
+    let mut hashes = line.match_indices('#').map(|(at, _)| at);
+    hashes.find(|at| line[..*at].is_empty() || line[..*at].ends_with([' ', '\t']))
 }
 
 fn last_line(lines: &[String], block: Range<usize>) -> Option<usize> {
@@ -93,6 +106,23 @@ mod tests {
         );
         assert_eq!(changed("review.enabled", "false"), format!("{FILE}review:\n  enabled: false\n"));
         assert_eq!(changed_file("", "triage.mode", "grace").as_deref(), Some("triage:\n  mode: grace\n"));
+    }
+
+    #[test]
+    fn no_comment_is_lost() {
+        let changed = |text: &str, value| changed_file(text, "triage.mode", value);
+        let apostrophe = "triage:\n  mode: shadow  # don't raise before May\n";
+        assert_eq!(changed(apostrophe, "suggest"), Some(apostrophe.replace("shadow", "suggest")));
+        let quoted = "triage:\n  mode: 'shadow'\n";
+        assert_eq!(changed(quoted, "suggest"), Some(quoted.replace("'shadow'", "suggest")));
+        assert_eq!(changed("triage:\n  mode: 'shadow'  # until May\n", "suggest"), None);
+        let labels = |entries: &str| format!("triage:\n  excludeLabels:\n{entries}\nclose:\n  graceHours: 48\n");
+        let replaced = |entries: &str| changed_file(&labels(entries), "triage.excludeLabels", "[later]");
+        for entries in ["  - a\n  # Asked too often.\n  - b", "  - a  # asked too often\n  - b", "# Ours.\n  - a"] {
+            assert_eq!(replaced(entries), None, "{entries}");
+        }
+        let after = replaced("  - a\n# What follows is about closing.").expect("a change");
+        assert!(after.contains("excludeLabels: [later]\n# What follows is about closing.\nclose:"), "{after}");
     }
 
     #[test]

@@ -396,7 +396,7 @@ mod tests {
             assert!(said.contains(expected) && said.contains("The next review shows it again"), "{said}");
         }
         let said = headline(&hidden(HiddenBy::SecondReading), &[], None, &[]);
-        assert!(said.contains("did not confirm this finding: it quotes no line"), "{said}");
+        assert!(said.contains("did not confirm this finding. If a later review"), "{said}");
         let folded = [seen(1, FindingStatus::New, ShownAs::LowConfidence, None)];
         assert!(headline(&folded, &[], None, &[]).contains("55 %; review.minConfidence is 60"));
         let off = StoredSighting { grounded: false, ..seen(1, FindingStatus::New, ShownAs::Details, None) };

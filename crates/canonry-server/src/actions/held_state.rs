@@ -17,7 +17,7 @@ use crate::actions::state_ref::{StateEntry, StateError, StateRef, StateVersion};
 /// How long a killed run makes the others wait.
 const LEASE: SignedDuration = SignedDuration::from_secs(150);
 /// Two renewals may fail before the lease ends.
-pub(crate) const RENEWAL: SignedDuration = SignedDuration::from_secs(45);
+const RENEWAL: SignedDuration = SignedDuration::from_secs(45);
 /// How often a run checks whether another one has ended, and retries a renewal that failed.
 pub(crate) const LOOK: SignedDuration = SignedDuration::from_secs(4);
 /// A run stops this long before its lease ends: clocks of two machines differ a little.
@@ -188,17 +188,20 @@ impl StateKeeper {
     /// Extends the lease and counts this run for the left event that it begins to work on, and for no other. `false` if the
     /// lease was lost.
     pub(crate) async fn begin_event(&self, held: &mut HeldState, id: Option<&str>) -> Result<bool, StateError> {
-        let before = std::mem::replace(&mut held.in_work, id.map(str::to_owned));
         let is_changed = |waiting: &&WaitingEvent| {
             let event = Some(waiting.event.id.as_str());
-            event == id || event == before.as_deref()
+            event == id || event == held.in_work.as_deref()
         };
         let counted = |waiting: &WaitingEvent| {
             let runs = waiting.runs + u32::from(Some(waiting.event.id.as_str()) == id);
             (event_file(&waiting.event), json(&WaitingEvent { runs, ..waiting.clone() }))
         };
         let files = held.events.iter().filter(is_changed).map(counted).collect();
-        self.replace_files(held, files).await
+        let is_held = self.replace_files(held, files).await?;
+        if is_held {
+            held.in_work = id.map(str::to_owned);
+        }
+        Ok(is_held)
     }
 
     async fn replace_files(&self, held: &mut HeldState, mut files: Vec<StateEntry>) -> Result<bool, StateError> {
@@ -209,6 +212,11 @@ impl StateKeeper {
         let Some(version) = self.replace_held(held, &kept, &files).await? else { return Ok(false) };
         (held.version, held.until) = (version, now + LEASE);
         Ok(true)
+    }
+
+    /// How long the next renewal of the lease can wait: nothing, if what came since the last one took too long.
+    pub(crate) fn pause_to_renewal(&self, until: Timestamp) -> SignedDuration {
+        (until - LEASE + RENEWAL).duration_since(self.clock.now()).max(SignedDuration::ZERO)
     }
 
     /// Whether the lease is so near its end that another run may have the state.
@@ -279,7 +287,7 @@ mod tests {
     use canonry_review::Remote;
     use jiff::SignedDuration;
 
-    use super::{LEASE, StateKeeper};
+    use super::{LEASE, RENEWAL, StateKeeper};
     use crate::actions::run_event::RunEvent;
     use crate::actions::state_ref::StateRef;
 
@@ -312,5 +320,45 @@ mod tests {
         assert_eq!(taken.until(), clock.now() + LEASE);
         assert!(!one.renew(&mut cut_off).await.expect("reachable"));
         assert_eq!(one.release(&cut_off, Vec::new()).await.expect("reachable"), None);
+    }
+
+    #[tokio::test]
+    async fn the_first_renewal_comes_soon_if_opening_the_state_took_long() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock = Arc::new(ManualClock::new("2026-03-01T00:00:00Z".parse().expect("valid")));
+        let keeper = keeper(folder.path(), "one", &clock).await;
+        let until = clock.now() + LEASE;
+        let pauses = [0, 30, 15, 300].map(|seconds| {
+            clock.advance(SignedDuration::from_secs(seconds));
+            keeper.pause_to_renewal(until)
+        });
+        let rest = RENEWAL - SignedDuration::from_secs(30);
+        assert_eq!(pauses, [RENEWAL, rest, SignedDuration::ZERO, SignedDuration::ZERO]);
+    }
+
+    #[tokio::test]
+    async fn a_push_that_fails_leaves_no_finished_event_blamed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock = Arc::new(ManualClock::new("2026-03-01T00:00:00Z".parse().expect("valid")));
+        let event =
+            |id: &str, name: &str| RunEvent { id: id.to_owned(), name: name.to_owned(), payload: "{}".to_owned() };
+        for killed in ["a", "b"] {
+            let run = keeper(folder.path(), killed, &clock).await;
+            run.lease(&event(killed, "issues")).await.expect("free");
+            clock.advance(LEASE);
+        }
+        let run = keeper(folder.path(), "run", &clock).await;
+        let mut held = run.lease(&event("c", "schedule")).await.expect("free");
+        assert!(run.begin_event(&mut held, Some("a")).await.expect("reachable"));
+        let [origin, away] = ["origin.git", "away.git"].map(|name| folder.path().join(name));
+        std::fs::rename(&origin, &away).expect("it is ours");
+        run.begin_event(&mut held, Some("b")).await.expect_err("unreachable");
+        std::fs::rename(&away, &origin).expect("it is ours");
+        assert!(run.begin_event(&mut held, None).await.expect("reachable"));
+        clock.advance(LEASE);
+        let next = keeper(folder.path(), "next", &clock).await;
+        let found = next.lease(&event("d", "schedule")).await.expect("free");
+        let runs: Vec<_> = found.events.iter().map(|waiting| (waiting.event.id.as_str(), waiting.runs)).collect();
+        assert_eq!(runs, [("a", 0), ("b", 0), ("d", 0)]);
     }
 }

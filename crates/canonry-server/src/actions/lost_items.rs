@@ -28,6 +28,9 @@ pub(crate) async fn queue_lost_suggestions(
     if store.corpus().sync_progress(repo.id).await?.finished_at.is_none() {
         return Ok(0);
     }
+    if store.jobs().has_fired(LOST_SUGGESTIONS).await? {
+        return Ok(0);
+    }
     let open = ItemFilter { state: Some(ItemState::Open), ..ItemFilter::default() };
     let (mut lost, mut after) = (Vec::new(), None);
     loop {
@@ -57,4 +60,42 @@ pub(crate) async fn queue_missed_items(store: &Store, repo: &RepoName, now: Time
 fn triage_job(repo: &Repo, item_type: ItemType, number: ItemNumber) -> Option<PreparedJob> {
     let job = TriageJob { github_id: repo.github_id?, item_type, number };
     Some(PreparedJob::new(&job, Some(&repo.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{GithubId, ItemNumber, ItemRecord, ItemState, ItemType, POSSIBLE_DUPLICATE, RepoName};
+    use canonry_store::{DatabaseUrl, Store, SyncProgress};
+    use jiff::Timestamp;
+
+    use super::{LOST_SUGGESTIONS, queue_lost_suggestions};
+
+    async fn add_labelled(store: &Store, name: &RepoName, number: i64, now: Timestamp) {
+        let repo = store.repos().find(name).await.expect("reads").expect("stored");
+        let number = ItemNumber::new(number).expect("a number");
+        let mut record = ItemRecord::new(ItemType::Issue, number, "It stops");
+        record.state = Some(ItemState::Open);
+        record.labels = Some(vec![POSSIBLE_DUPLICATE.to_owned()]);
+        store.corpus().upsert_items(&repo, vec![record], now).await.expect("stored");
+    }
+
+    #[tokio::test]
+    async fn suggestions_of_an_earlier_database_are_searched_for_until_that_is_done_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let now: Timestamp = "2026-03-01T00:00:00Z".parse().expect("valid");
+        let url = DatabaseUrl::Sqlite(folder.path().join("canonry.db"));
+        let store = Store::open(&url, now).await.expect("opens");
+        let name: RepoName = "tide/pool".parse().expect("a name");
+        let repo = store.repos().ensure(&name, now).await.expect("stored");
+        store.repos().identify(repo.id, GithubId(7), &name).await.expect("stored").expect("its own name");
+        add_labelled(&store, &name, 1, now).await;
+        let search = || queue_lost_suggestions(&store, &name, now);
+        assert_eq!(search().await.expect("no search"), 0, "the first sync has not finished");
+        let progress = SyncProgress { finished_at: Some(now), ..SyncProgress::default() };
+        store.corpus().write_sync_progress(repo.id, &progress).await.expect("stored");
+        assert_eq!(search().await.expect("searches"), 1);
+        add_labelled(&store, &name, 2, now).await;
+        assert_eq!(search().await.expect("does not search"), 0, "this database made that suggestion itself");
+        store.disconnect().await;
+    }
 }

@@ -14,12 +14,13 @@ use jiff::SignedDuration;
 use tokio::sync::Mutex;
 
 use crate::actions::drain::{Drain, DrainSummary};
-use crate::actions::held_state::{HeldState, LOOK, RENEWAL, StateKeeper};
+use crate::actions::held_state::{HeldState, LOOK, StateKeeper};
 use crate::actions::lost_items::{queue_lost_suggestions, queue_missed_items};
 use crate::actions::run_event::{RunEvent, RunEventError, queue_first_sync, store_run_event};
 use crate::actions::run_report::{RunEventReport, report_events};
 use crate::actions::state_file::{
-    StateFileError, pack_state, place_database, remove_if_there, replace_by_vectors, size_of,
+    StateFileError, check_place, keep_database, pack_state, place_database, remove_if_there, replace_by_vectors,
+    size_of,
 };
 use crate::actions::state_ref::{StateEntry, StateError};
 use crate::github_writes::publisher::Publish;
@@ -89,6 +90,10 @@ impl RunOnce {
         mut stop: BoxFuture<'_, ()>,
     ) -> Result<RunReport, RunError> {
         let began_at = self.clock.now();
+        if self.keeper.is_some() {
+            // A run that is refused must not keep others waiting for its lease.
+            check_place(&self.database)?;
+        }
         let held = match &self.keeper {
             Some(keeper) => tokio::select! {
                 held = keeper.lease(&event) => Some(held?),
@@ -113,47 +118,51 @@ impl RunOnce {
         }
         let reports = report_events(&store, &self.repo, &events, began_at).await?;
         store.maintenance().blank_gone_items().await?;
-        let mut state_size = 0;
-        if let Some(keeper) = &self.keeper {
-            let pieces = tokio::select! {
-                pieces = self.pack(&store) => pieces?,
-                lost = self.keep_lease(&held) => return Err(lost),
-            };
-            state_size = size_of(&pieces);
-            if let Some(mut held) = held.into_inner() {
-                // Pushing the database may take as long as the lease is valid.
-                match keeper.renew(&mut held).await {
-                    Ok(true) => {}
-                    Ok(false) => return Err(RunError::LeaseLost),
-                    Err(error) => {
-                        tracing::warn!(%error, "the lease of the state could not be renewed before the last push");
-                    }
-                }
-                keeper.release(&held, pieces).await?.map(drop).ok_or(RunError::LeaseLost)?;
+        let state_size = match &self.keeper {
+            Some(keeper) => self.give_back(keeper, store, held).await?,
+            None => {
+                store.disconnect().await;
+                0
             }
-        }
-        self.close(store).await?;
+        };
         Ok(RunReport { events: reports, done, state_size })
     }
 
-    /// Closes the database. If the state has it, only its vectors are left.
-    async fn close(&self, store: Store) -> Result<(), RunError> {
-        let vectors = self.database.with_extension("vectors-new");
-        if self.keeper.is_some() {
-            store.maintenance().write_vectors(&vectors).await?;
+    /// Stores the database in the state and ends the lease. Returns the bytes of the stored database.
+    async fn give_back(
+        &self,
+        keeper: &StateKeeper,
+        store: Store,
+        held: Mutex<Option<HeldState>>,
+    ) -> Result<u64, RunError> {
+        // Without the lease nothing is done to the files: the next run may have the same ones.
+        let pieces = tokio::select! {
+            pieces = self.pack(store) => pieces?,
+            lost = self.keep_lease(&held) => return Err(lost),
+        };
+        let size = size_of(&pieces);
+        if let Some(mut held) = held.into_inner() {
+            // Pushing the database may take as long as the lease is valid.
+            match keeper.renew(&mut held).await {
+                Ok(true) => {}
+                Ok(false) => return Err(RunError::LeaseLost),
+                Err(error) => {
+                    tracing::warn!(%error, "the lease of the state could not be renewed before the last push");
+                }
+            }
+            keeper.release(&held, pieces).await?.map(drop).ok_or(RunError::LeaseLost)?;
         }
-        store.disconnect().await;
-        if self.keeper.is_some() {
-            replace_by_vectors(&self.database, &vectors)?;
-        }
-        Ok(())
+        Ok(size)
     }
 
     /// Opens the database of the state, with the vectors of an earlier run.
     async fn open(&self, held: Option<&HeldState>) -> Result<Store, RunError> {
         let vectors = match held {
             Some(held) => place_database(&held.files, &self.database)?,
-            None => None,
+            None => {
+                keep_database(&self.database)?;
+                None
+            }
         };
         let store = Store::open(&DatabaseUrl::Sqlite(self.database.clone()), self.clock.now()).await?;
         if let Some(file) = vectors {
@@ -233,7 +242,12 @@ impl RunOnce {
     async fn begin_event(&self, held: &Mutex<Option<HeldState>>, id: Option<&str>) -> Result<(), RunError> {
         let mut held = held.lock().await;
         let (Some(keeper), Some(held)) = (&self.keeper, held.as_mut()) else { return Ok(()) };
-        match keeper.begin_event(held, id).await {
+        let begun = keeper.begin_event(held, id).await;
+        // Nothing else watched the lease meanwhile, and git may have taken longer than it is valid.
+        if keeper.is_over(held.until()) {
+            return Err(RunError::LeaseLost);
+        }
+        match begun {
             Ok(true) => Ok(()),
             Ok(false) => Err(RunError::LeaseLost),
             Err(error) => {
@@ -246,7 +260,9 @@ impl RunOnce {
     /// Renews the lease; returns when it is lost, or over because it could not be renewed.
     async fn keep_lease(&self, held: &Mutex<Option<HeldState>>) -> RunError {
         let Some(keeper) = &self.keeper else { return std::future::pending().await };
-        let mut pause = RENEWAL;
+        let until = held.lock().await.as_ref().map(HeldState::until);
+        let Some(until) = until else { return std::future::pending().await };
+        let mut pause = keeper.pause_to_renewal(until);
         loop {
             keeper.clock.beat(pause).await;
             let mut held = held.lock().await;
@@ -265,26 +281,92 @@ impl RunOnce {
                 () = over => return RunError::LeaseLost,
             };
             pause = match renewed {
-                Ok(true) => RENEWAL,
+                Ok(true) => keeper.pause_to_renewal(held.until()),
                 Ok(false) => return RunError::LeaseLost,
                 Err(error) => {
-                    tracing::warn!(%error, "the lease of the state could not be renewed; retrying");
+                    tracing::warn!(%error, "the lease of the state could not be renewed");
+                    if keeper.is_over(until) {
+                        return RunError::LeaseLost;
+                    }
                     LOOK
                 }
             };
-            if pause == LOOK && keeper.is_over(until) {
-                return RunError::LeaseLost;
-            }
         }
     }
 
-    /// The database as files for the state.
-    async fn pack(&self, store: &Store) -> Result<Vec<StateEntry>, RunError> {
+    /// Closes the database, of which only the vectors are left here. Returns it as files for the state.
+    async fn pack(&self, store: Store) -> Result<Vec<StateEntry>, RunError> {
         let copy = self.database.with_extension("portable");
         remove_if_there(&copy)?;
         store.maintenance().write_portable_copy(&copy).await?;
         let pieces = pack_state(&copy)?;
         remove_if_there(&copy)?;
+        let vectors = self.database.with_extension("vectors-new");
+        store.maintenance().write_vectors(&vectors).await?;
+        store.disconnect().await;
+        replace_by_vectors(&self.database, &vectors)?;
         Ok(pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::sync::Arc;
+
+    use canonry_clock::{Clock, ManualClock};
+    use canonry_review::Remote;
+    use futures_util::future::BoxFuture;
+    use jiff::{SignedDuration, Timestamp};
+    use tokio::sync::Mutex;
+
+    use super::{RunError, RunOnce};
+    use crate::actions::held_state::StateKeeper;
+    use crate::actions::run_event::RunEvent;
+    use crate::actions::state_ref::StateRef;
+    use crate::jobs::scheduler::Schedules;
+
+    /// Between two readings of it a lease ends, as while git hangs.
+    struct RacingClock(ManualClock);
+
+    impl Clock for RacingClock {
+        fn now(&self) -> Timestamp {
+            self.0.advance(SignedDuration::from_mins(3));
+            self.0.now()
+        }
+
+        fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
+            self.0.sleep_until(until)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_whose_lease_ends_while_it_begins_an_event_stops() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let origin = folder.path().join("origin.git");
+        let made = Command::new("git").args(["init", "--bare", "--quiet"]).arg(&origin).status();
+        assert!(made.expect("git runs").success());
+        let remote = Remote::new(&format!("file://{}", origin.display()), None).expect("an address");
+        let state = StateRef::open(&folder.path().join("state"), &remote, "refs/canonry/state").await.expect("opens");
+        let start = "2026-03-01T00:00:00Z".parse().expect("valid");
+        let clock: Arc<dyn Clock> = Arc::new(RacingClock(ManualClock::new(start)));
+        let patience = SignedDuration::ZERO;
+        let keeper = StateKeeper { state, clock: Arc::clone(&clock), run: "one".to_owned(), patience };
+        let event = RunEvent { id: "e".to_owned(), name: "issues".to_owned(), payload: "{}".to_owned() };
+        let held = Mutex::new(Some(keeper.lease(&event).await.expect("free")));
+        let run = RunOnce {
+            repo: "octo/cat".parse().expect("a name"),
+            database: folder.path().join("canonry.db"),
+            keeper: Some(keeper),
+            clock,
+            schedules: Schedules::Off,
+            tries: 1,
+            time_limit: SignedDuration::from_mins(1),
+        };
+        let late = run.begin_event(&held, None).await;
+        assert!(matches!(late, Err(RunError::LeaseLost)), "the push arrived too late: {late:?}");
+        std::fs::rename(&origin, folder.path().join("away.git")).expect("it is ours");
+        let failed = run.begin_event(&held, None).await;
+        assert!(matches!(failed, Err(RunError::LeaseLost)), "the push failed too late: {failed:?}");
     }
 }

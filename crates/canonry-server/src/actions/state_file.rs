@@ -15,6 +15,8 @@ const MOST: u64 = 768 * 1024 * 1024;
 const FULL: u64 = MOST / 20 * 19;
 /// The job summary warns above this.
 const NEARLY_FULL: u64 = MOST / 5 * 4;
+/// What stands beside a database that a run may delete.
+const MARK: &str = "A run of Canonry placed the database beside this file, and the next run replaces it.\n";
 /// The names of the pieces begin with this.
 pub(crate) const DATABASE_PREFIX: &str = "database-";
 
@@ -29,6 +31,11 @@ pub enum StateFileError {
     TooLarge { size: u64, limit: u64 },
     #[error("piece {0} of the stored database is missing; delete the state ref to start over")]
     Incomplete(usize),
+    #[error(
+        "{} is not the database of a run, and this run would delete it; name another file with --db, or remove it",
+        .0.display()
+    )]
+    NotOfRun(PathBuf),
 }
 
 /// The pieces of a database file, each with its name.
@@ -69,10 +76,20 @@ fn unpack_state(files: &[StateEntry], to: &Path) -> Result<bool, StateFileError>
     Ok(count > 0)
 }
 
-/// Puts the database of the state in its place, whatever is there. Returns the file with the vectors of an earlier run, if
-/// there is one.
+/// Refuses a database that no run placed: a run deletes the one that it finds.
+pub(crate) fn check_place(database: &Path) -> Result<(), StateFileError> {
+    if database.exists() && !mark_of(database).exists() {
+        return Err(StateFileError::NotOfRun(database.to_owned()));
+    }
+    Ok(())
+}
+
+/// Puts the database of the state in the place of one that a killed run left. Returns the file with the vectors of an
+/// earlier run, if there is one.
 pub(crate) fn place_database(files: &[StateEntry], database: &Path) -> Result<Option<PathBuf>, StateFileError> {
     check_size(size_of(files), FULL)?;
+    check_place(database)?;
+    std::fs::write(mark_of(database), MARK)?;
     remove_database(database)?;
     unpack_state(files, database)?;
     Ok(Some(vectors_beside(database)).filter(|vectors| vectors.exists()))
@@ -81,18 +98,36 @@ pub(crate) fn place_database(files: &[StateEntry], database: &Path) -> Result<Op
 /// Leaves only the vectors: what a workflow caches can be read for weeks, and texts are deleted on GitHub meanwhile.
 pub(crate) fn replace_by_vectors(database: &Path, vectors: &Path) -> io::Result<()> {
     std::fs::rename(vectors, vectors_beside(database))?;
-    remove_database(database)
+    remove_database(database)?;
+    remove_if_there(&mark_of(database))
+}
+
+/// From now on the file itself is kept: no later run may delete it.
+pub(crate) fn keep_database(database: &Path) -> io::Result<()> {
+    remove_if_there(&mark_of(database))
 }
 
 fn vectors_beside(database: &Path) -> PathBuf {
     database.with_extension("vectors")
 }
 
+/// The file that tells the database of a run from any other.
+fn mark_of(database: &Path) -> PathBuf {
+    with_ending(database, ".of-a-run")
+}
+
 fn remove_database(database: &Path) -> io::Result<()> {
-    for file in [database.to_owned(), database.with_extension("db-wal"), database.with_extension("db-shm")] {
-        remove_if_there(&file)?;
+    for ending in ["", "-wal", "-shm"] {
+        remove_if_there(&with_ending(database, ending))?;
     }
     Ok(())
+}
+
+/// Unlike an extension, an ending leaves the files of `canonry.db` alone if the database is `canonry.sqlite`.
+fn with_ending(database: &Path, ending: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 pub(super) fn remove_if_there(file: &Path) -> io::Result<()> {
@@ -108,7 +143,10 @@ fn name_of(place: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{FULL, MOST, NEARLY_FULL, PIECE, StateFileError, check_size, pack_state, size_warning, unpack_state};
+    use super::{
+        FULL, MOST, NEARLY_FULL, PIECE, StateFileError, check_size, keep_database, name_of, pack_state, place_database,
+        replace_by_vectors, size_warning, unpack_state,
+    };
 
     #[test]
     fn a_file_comes_back_as_it_was() {
@@ -137,6 +175,46 @@ mod tests {
             refused.to_string(),
             "the database has 900 MB, more than the 805 MB that are kept in a repository; run `canonry serve` instead"
         );
+    }
+
+    #[test]
+    fn a_database_that_no_run_placed_is_refused_and_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = folder.path().join("canonry.db");
+        let place = || place_database(&[(name_of(0), b"state".to_vec())], &database);
+        std::fs::write(&database, "years of rulings").expect("writes");
+        let refused = place().expect_err("refused").to_string();
+        let words = "is not the database of a run, and this run would delete it; \
+                     name another file with --db, or remove it";
+        assert_eq!(refused, format!("{} {words}", database.display()));
+        assert_eq!(std::fs::read(&database).expect("reads"), b"years of rulings");
+        // What a killed run left is replaced, unless a run without a state ref kept it.
+        std::fs::remove_file(&database).expect("it is there");
+        for _ in 0..2 {
+            assert_eq!(place().expect("placed"), None);
+            assert_eq!(std::fs::read(&database).expect("reads"), b"state");
+        }
+        keep_database(&database).expect("kept");
+        assert!(matches!(place(), Err(StateFileError::NotOfRun(_))));
+    }
+
+    #[test]
+    fn a_run_leaves_only_its_vectors_and_what_is_not_its_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for other in ["canonry.db", "canonry.db-wal", "canonry.db-shm"] {
+            std::fs::write(path(other), "of another database").expect("writes");
+        }
+        let database = path("canonry.sqlite");
+        place_database(&[(name_of(0), b"state".to_vec())], &database).expect("placed");
+        for own in ["canonry.sqlite-wal", "vectors-new"] {
+            std::fs::write(path(own), "its own").expect("writes");
+        }
+        replace_by_vectors(&database, &path("vectors-new")).expect("replaced");
+        let entries = std::fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("an entry"));
+        let mut left: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        left.sort();
+        assert_eq!(left, ["canonry.db", "canonry.db-shm", "canonry.db-wal", "canonry.vectors"]);
     }
 
     #[test]

@@ -86,7 +86,8 @@ async fn find_meant(store: &Store) -> Result<Repo> {
         ([only], None) => Ok(only.clone()),
         // Never the other repository: commands would answer about, or close, what nobody meant.
         ([Repo { name: only, .. }], Some(clone)) => bail!(WrongUsage(format!(
-            "this is a clone of {clone}, and the database has only {only}; run `canonry sync` here, or say --repo {only}"
+            "this is a clone of {clone}, and the database has only {only}; run `canonry sync` here, say --repo {only}, or, \
+             if {clone} was renamed, `git remote set-url origin URL`"
         ))),
         (known, _) => bail!(WrongUsage(say_which(known))),
     }

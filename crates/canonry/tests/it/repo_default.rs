@@ -52,7 +52,8 @@ fn a_clone_of_another_repository_is_never_taken_for_the_only_one() {
     for command in [["pause"].as_slice(), &["plan-close"], &["show", "1"], &["override", "canonical", "1"]] {
         assert_eq!(
             copy.canonry(command).ended_with(2),
-            "this is a clone of octo/cat, and the database has only octo/dog; run `canonry sync` here, or say --repo octo/dog",
+            "this is a clone of octo/cat, and the database has only octo/dog; run `canonry sync` here, say --repo octo/dog, or, \
+             if octo/cat was renamed, `git remote set-url origin URL`",
             "{command:?}"
         );
     }

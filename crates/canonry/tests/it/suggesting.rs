@@ -4,7 +4,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{
     CloseReason, Emulator, Fault, NewIssue, Permission, TEST_APP_PRIVATE_KEY, World, loopback_client,
 };
-use canonry_testkit::models::{ModelRequest, ModelServer, vectors_with_cosines};
+use canonry_testkit::models::{CONTROL_WORD, ModelRequest, ModelServer, vectors_with_cosines};
 use canonry_testkit::on_both_engines;
 use serde_json::{Value, json};
 
@@ -45,7 +45,12 @@ fn models() -> ModelServer {
         models.vector_for(&format!("zanzititle {}", at + 1), vector);
     }
     models.answer_by(|request: &ModelRequest| {
-        assert!(request.prompt().contains("Candidate 1,"), "{}", request.prompt());
+        let prompt = request.prompt();
+        if prompt.contains(CONTROL_WORD) {
+            let no = json!({ "is_duplicate": false, "duplicate_of": 0, "confidence": 0, "reasoning": "Unrelated." });
+            return Some(no.to_string());
+        }
+        assert!(prompt.contains("Candidate 1,"), "{prompt}");
         let answer = json!({
             "is_duplicate": true, "duplicate_of": 1, "confidence": 0.97, "reasoning": "zanzireason: the third wave.",
             "relation": "same_instance", "root_cause_match": "same", "scope_relation": "same_scope",

@@ -1,5 +1,6 @@
 //! Every page for every role: who sees it, its contents, and that no stranger's text becomes markup.
 
+use canonry_domain::GoneReason;
 use reqwest::StatusCode;
 
 use crate::reading::assert_harmless;
@@ -231,6 +232,11 @@ async fn bodies_and_payloads_are_for_operators() {
     let maintainer = world.page(Who::Mona, &path).await;
     assert!(!maintainer.contains("&#34;title&#34;") && maintainer.contains(">Replay</button>"), "{maintainer}");
     assert!(HOSTILE.contains("alert(1)"));
+    let marked = world.store.corpus().mark_gone(world.repo.id, number(7), GoneReason::Deleted, world.now).await;
+    assert!(marked.expect("marked"));
+    world.store.maintenance().blank_gone_items().await.expect("blanked");
+    let emptied = world.page(Who::Operator, &path).await;
+    assert!(emptied.contains("The body was deleted after the delivery was handled."), "{emptied}");
 }
 
 #[tokio::test]

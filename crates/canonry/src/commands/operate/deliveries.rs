@@ -102,7 +102,7 @@ async fn show(args: &OneArgs, context: &Context) -> Result<Report> {
     }
     text += &match &payload {
         Some(payload) => format!("\n{}\n", block(&serde_json::to_string_pretty(payload)?)),
-        None => "\nThe body was deleted, as always 30 days after the work was done.\n".to_owned(),
+        None => "\nThe body was deleted after the delivery was handled.\n".to_owned(),
     };
     Ok(Report::new(json!({ "jobs": jobs.len() }), text)
         .with("delivery", DeliveryView::from(&delivery))

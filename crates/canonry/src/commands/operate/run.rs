@@ -31,6 +31,8 @@ use crate::session::published_pull::MARKER_SECRET;
 
 /// Outside of `refs/heads`, so that clones do not fetch it.
 const STATE_REF: &str = "refs/canonry/state";
+/// The value of `--state-ref` for a database that stays where it is.
+const NO_STATE: &str = "none";
 /// GitHub keeps no run waiting for longer than this without a result that anybody needs.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(20);
 /// A job that fails is tried again by this run or a later one.
@@ -47,6 +49,8 @@ const TRIES: u32 = 10;
         contains no secrets, and vectors are left out: they stay in the folder of --db, which a workflow may cache, and are \
         computed again if they are missing. One run at a time has the state; others wait. A run that is killed loses nothing: \
         the next run finds its event in the state and its comments on GitHub.\n\n\
+        With a state ref, --db must be named: a run puts the database of the state into that file, and deletes the file at \
+        the end. A database that no run put there is refused.\n\n\
         CANONRY_MARKER_SECRET, if it is set to the same secret in every run, signs comments, so that nobody else with the same \
         account can imitate them. See docs/action.md for the workflow file.",
     before_help = "Example:\n  GITHUB_TOKEN=... canonry run --db sqlite:/tmp/canonry/canonry.db\n  \
@@ -82,12 +86,21 @@ pub(crate) struct Args {
 fn state_ref(text: &str) -> Result<String, String> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte));
     let is_ref = text.starts_with("refs/") && is_plain && !text.contains("..") && !text.ends_with(['/', '.']);
-    if text == "none" || is_ref { Ok(text.to_owned()) } else { Err("it must be `none` or begin with refs/".to_owned()) }
+    if text == NO_STATE || is_ref {
+        Ok(text.to_owned())
+    } else {
+        Err("it must be `none` or begin with refs/".to_owned())
+    }
 }
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let stop = interruption()?;
     let chosen = args.database.choose()?;
+    if chosen.data_folder.is_some() && args.state_ref != NO_STATE {
+        let words = "a run with a state ref deletes its database at the end and never uses the default one; \
+                     name a file with --db sqlite:PATH";
+        bail!(WrongUsage(words.to_owned()));
+    }
     chosen.create_data_folder()?;
     let DatabaseUrl::Sqlite(database) = chosen.url else {
         let words = "`canonry run` keeps its data in a SQLite database; for PostgreSQL use `canonry serve`";
@@ -100,7 +113,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     // Not beside the database: a cache of that folder would grow with every run.
     let folder = tempfile::Builder::new().prefix("canonry-state-").tempdir()?;
     let keeper = match args.state_ref.as_str() {
-        "none" => None,
+        NO_STATE => None,
         name => Some(keeper(&args, &github, folder.path(), name, &event.id).await?),
     };
     let once = RunOnce {

@@ -22,6 +22,9 @@ use crate::session::database::DatabaseOption;
 use crate::session::known_repo::RepoOption;
 use crate::session::model_patience::ModelPatience;
 
+const OWN_BASE_URL: &str = "Its base URL; llama.cpp and ollama stand for such a server on this machine [default: --base-url, or \
+    the provider's own service]";
+
 /// Measure a cheap judge against a strong one.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -52,8 +55,7 @@ pub(crate) struct Args {
     /// Its model [default: the provider's usual one]
     #[arg(long, value_name = "MODEL")]
     cheap_model: Option<String>,
-    /// Its base URL [default: --base-url, or the provider's own service]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = OWN_BASE_URL)]
     cheap_base_url: Option<String>,
     /// The strong judge: local, openai, anthropic, gemini or command
     #[arg(long, value_name = "PROVIDER")]
@@ -61,10 +63,9 @@ pub(crate) struct Args {
     /// Its model [default: the provider's usual one]
     #[arg(long, value_name = "MODEL")]
     strong_model: Option<String>,
-    /// Its base URL [default: --base-url, or the provider's own service]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = OWN_BASE_URL)]
     strong_base_url: Option<String>,
-    /// The base URL of both models
+    /// The base URL of both models; llama.cpp and ollama stand for such a server on this machine
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     /// The lowest confidence that makes two items duplicates, 0 to 1

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::TOKEN;
 use super::running::{OWN, REPO, repeated};
-use crate::place::{Place, Ran, names_in};
+use crate::place::{ITEMS, Place, Ran, names_in};
 
 const STATE: &str = "refs/canonry/state";
 const SUGGEST: &str = "triage: {mode: suggest}\n";
@@ -157,6 +157,25 @@ fn two_processes_at_once_take_turns() {
     drop(lines);
 }
 
+/// The next run on the same machine may begin as soon as the state is given back.
+#[test]
+fn a_process_has_put_its_files_away_when_it_gives_the_state_back() {
+    let (world, event) = repeated(Some(SUGGEST));
+    let machines = Machines::new(world);
+    let (data, listing) = (machines.place.path("machine-1"), machines.place.path("listing"));
+    fs::create_dir_all(machines.place.path("origin.git/hooks")).expect("a folder");
+    // Each push is listed over the one before; the last one gives the state back.
+    let script = format!("#!/bin/sh\nls '{}' > '{}'\n", data.display(), listing.display());
+    let hook = machines.place.write("origin.git/hooks/pre-receive", script);
+    fs::set_permissions(hook, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let run = machines.start("issues", &event, "1").wait_with_output().expect("it ends");
+    Ran::of(run).succeeded();
+    assert_eq!(machines.state_files(), "README.md\ndatabase-000");
+    let listed = fs::read_to_string(listing).expect("git ran the hook");
+    let names: Vec<&str> = listed.lines().filter(|name| *name != "canonry.db.index").collect();
+    assert_eq!(names, ["canonry.vectors"]);
+}
+
 /// Whoever cancels a run that waits does not have to kill it.
 #[test]
 fn a_process_that_waits_for_another_one_can_be_stopped() {
@@ -190,17 +209,30 @@ fn a_run_says_what_is_missing() {
         command.env("CANONRY_GITHUB_API_URL", machines.emulator.url()).envs(given.iter().copied());
         place.shown(&Ran::of(command.output().expect("it starts")))
     };
-    let token = [("GITHUB_TOKEN", TOKEN)];
-    let elsewhere = format!("--state-remote=file://{}", place.path("elsewhere.git").display());
+    let (token, own) = ([("GITHUB_TOKEN", TOKEN)], "--db=sqlite:run.db");
+    let remote = |name: &str| format!("--state-remote=file://{}", place.path(name).display());
+    // A database that somebody works with.
+    place.write("items.jsonl", ITEMS);
+    place.canonry(&["import", "--repo", REPO, "items.jsonl", "--db=sqlite:mine.db"]).succeeded();
     let shown = [
-        run(&[], &[]),
-        run(&["--event", "issues"], &token),
-        run(&["--event", "issues", "--payload", "none.json"], &token),
+        run(&[], &token),
+        run(&["--db=sqlite:mine.db", &remote("origin.git")], &token),
+        run(&[own], &[]),
+        run(&[own, "--event", "issues"], &token),
+        run(&[own, "--event", "issues", "--payload", "none.json"], &token),
         run(&["--db", "postgres://localhost/canonry"], &token),
-        run(&["--state-ref", "heads/state"], &token),
-        run(&[&elsewhere], &token),
+        run(&[own, "--state-ref", "heads/state"], &token),
+        run(&[own, &remote("elsewhere.git")], &token),
     ];
+    let kept = place.canonry(&["show", "1", "--repo", REPO, "--json", "--db=sqlite:mine.db"]).succeeded();
+    assert_eq!(kept.json()["repo"], REPO);
     insta::assert_snapshot!(shown.concat(), @r#"
+    exit 2
+    --- stderr
+    error: a run with a state ref deletes its database at the end and never uses the default one; name a file with --db sqlite:PATH
+    exit 1
+    --- stderr
+    error: mine.db is not the database of a run, and this run would delete it; name another file with --db, or remove it
     exit 1
     --- stderr
     error: GITHUB_TOKEN is not set; set it to the job's token: GITHUB_TOKEN: ${{ github.token }}

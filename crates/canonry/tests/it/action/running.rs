@@ -266,6 +266,9 @@ fn the_action_comments_once_and_keeps_no_secret_in_the_state() {
     let holds = |words: &str| state.windows(words.len()).any(|window| window == words.as_bytes());
     assert!(holds("Saving ::error::the settings panics") && !holds(TOKEN), "the state is a database without the token");
     let copy = place.write("copy.db", &state);
+    let database = format!("--db=sqlite:{}", copy.display());
+    let emptied = place.canonry(&["deliveries", "show", "actions-2", &database]).succeeded();
+    assert!(emptied.stdout.contains("The body was deleted after the delivery was handled."), "{}", emptied.stdout);
     let secrets = tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         let store = Store::open_existing(&format!("sqlite:{}", copy.display()).parse().expect("a URL")).await;
         let store = store.expect("it is a database of this version");
