@@ -11,3 +11,6 @@ pub use model_server::ModelServer;
 pub use script::ModelRequest;
 pub use second_reading::confirmed_second_reading;
 pub use vectors::{DIMENSION, vectors_with_cosines, vectors_with_pairs};
+
+/// A word of the unrelated text in the control questions to a judge, about which the answer is no.
+pub const CONTROL_WORD: &str = "weathervane";
