@@ -383,7 +383,6 @@ static INSTRUCTION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?xi) ^\W* (?: please | describe | paste | provide | include | insert | attach | explain | list | tell\ us | add
             | write | enter | put | give | copy | fill | delete | remove | replace | run | use | make\ sure | let\ us | note\ that
-            | pega | pegue | copia | copie | adjunta | adjunte | cole | anexe | incolla | collez | copiez | joignez | bitte | füge
             | if\ (?: applicable | possible | relevant | any | there | this | the | you ) | a\ (?: clear | short | brief | concise )
             | what | which | how | where | when | who | why | steps\ to | is\ (?: this | there | your | it ) | have\ you | did\ you
             | do\ you | are\ you | can\ you | before\ you | e\.?g\b | for\ example | example | your ) \b

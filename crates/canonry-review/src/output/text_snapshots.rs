@@ -30,8 +30,8 @@ fn plain(report: &ReviewReport, texts: &[(&str, &str)]) -> String {
 fn nothing() {
     assert_snapshot!(plain(&report(vec![]), &[]), @"
     No findings.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
-    one. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (0 findings).
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: no earlier review. 2
+    of 2 changed files read, 40 lines. Reviewers: semgrep (0 findings).
     ");
     let mut again = report(vec![]);
     again.reason = ScopeReason::NoChangesSince("c".repeat(40).parse().expect("an id"));
@@ -63,9 +63,9 @@ fn nothing_but_a_reviewer_failed_and_a_file_was_skipped() {
     assert_snapshot!(plain(&failed, &[]), @r"
     No findings, but the review is incomplete: 1 of 2 reviewers had problems, 1 file
     was not read.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
-    one. 2 of 2 changed files read, 40 lines; 2 skipped. Reviewers: semgrep (0
-    findings), llm (0 findings).
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: no earlier review. 2
+    of 2 changed files read, 40 lines; 2 skipped. Reviewers: semgrep (0 findings),
+    llm (0 findings).
 
     Problems (1)
       llm: the model gave no usable answer: it \u{1b}[2J is prose
@@ -85,8 +85,8 @@ fn nothing_but_a_reviewer_failed_and_a_file_was_skipped() {
     failed.coverage.skipped.clear();
     assert_snapshot!(plain(&failed, &[]), @"
     Not reviewed: no reviewer ran.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
-    one. 2 of 2 changed files read, 40 lines.
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: no earlier review. 2
+    of 2 changed files read, 40 lines.
 
     Notes (1)
       .canonry.yml: review.maxComments is no number; the default holds
@@ -121,8 +121,8 @@ fn several() {
     });
     assert_snapshot!(plain(&several, &[("src/db.rs", CODE)]), @r#"
     3 findings: 1 critical, 1 major, 1 minor.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
-    one. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (3 findings).
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: no earlier review. 2
+    of 2 changed files read, 40 lines. Reviewers: semgrep (3 findings).
 
     src/db.rs
       critical  SQL injection in `find`
@@ -217,8 +217,8 @@ fn what_is_folded_away() {
     folded.hidden_patterns = 1;
     assert_snapshot!(plain(&folded, &[]), @r#"
     18 findings: 1 major, 17 minor.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
-    one. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (21 findings).
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: no earlier review. 2
+    of 2 changed files read, 40 lines. Reviewers: semgrep (21 findings).
 
     Further findings (1)
       major     src/deep/er.rs:3  A title that is so long that it does not fi…  85 %
@@ -256,8 +256,8 @@ fn strange_paths_and_texts() {
     let shown = plain(&one, &[(path.as_str(), code)]);
     assert_snapshot!(shown, @r#"
     1 finding: 1 medium.
-    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: there is no earlier
-    one. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (1 finding).
+    octo/widgets branch/topic, aaaaaaa..bbbbbbb. Full review: no earlier review. 2
+    of 2 changed files read, 40 lines. Reviewers: semgrep (1 finding).
 
     we ird\u{202e}/"q"\nü.rs
       medium    \u{1b}[31mRed\u{7} 日本語の題名

@@ -68,7 +68,7 @@ mod tests {
     use canonry_store::{DatabaseUrl, Store, SyncProgress};
     use jiff::Timestamp;
 
-    use super::{LOST_SUGGESTIONS, queue_lost_suggestions};
+    use super::queue_lost_suggestions;
 
     async fn add_labelled(store: &Store, name: &RepoName, number: i64, now: Timestamp) {
         let repo = store.repos().find(name).await.expect("reads").expect("stored");

@@ -22,6 +22,8 @@ use crate::place::{Place, Ran};
 use crate::working_copy::WorkingCopy;
 
 const REPO: &str = "brindle/brindle";
+/// Its mode is `suggest`.
+const SUGGESTED: &str = "tidepool/tidepool";
 /// The pull request with three findings.
 const REVIEWED: &str = "Export: keep the line ends of the file";
 /// The file whose comment is shown.
@@ -37,10 +39,10 @@ async fn pictures_show_what_canonry_writes() {
     let demo = Demo::start();
     let action = summary_page(&tokio::task::spawn_blocking(summary_of_a_shadow_run).await.expect("it runs"));
     let pages = [
-        ("comment", demo.comment(|body, is_open| is_open && body.contains("**closed on ")).await),
-        ("suggestion", demo.comment(|body, _| body.contains("Nothing is closed because of it.")).await),
-        ("close", demo.comment(|body, is_open| !is_open && body.starts_with("Closed as a duplicate")).await),
-        ("reply", demo.comment(|body, _| body.starts_with("Recorded by ")).await),
+        ("comment", demo.comment(REPO, |body, is_open| is_open && body.contains("**closed on ")).await),
+        ("suggestion", demo.comment(SUGGESTED, |body, _| body.contains("Nothing is closed because of it.")).await),
+        ("close", demo.comment(REPO, |body, is_open| !is_open && body.starts_with("Closed as a duplicate")).await),
+        ("reply", demo.comment(REPO, |body, _| body.starts_with("Recorded by ")).await),
         ("review", demo.review().await),
         ("action", action),
     ];
@@ -113,38 +115,38 @@ impl Demo {
     }
 
     /// The answer of the demo's GitHub.
-    async fn get(&self, path: &str) -> Value {
+    async fn get(&self, repo: &str, path: &str) -> Value {
         let github = &self.document["github"];
         let (api, token) = (github["api"].as_str().expect("an address"), github["token"].as_str().expect("a token"));
-        let request = loopback_client().get(format!("{api}/repos/{REPO}/{path}"));
+        let request = loopback_client().get(format!("{api}/repos/{repo}/{path}"));
         let answer = request.bearer_auth(token).header("user-agent", "canonry-tests").send().await.expect("an answer");
         let text = answer.error_for_status().expect("a success").text().await.expect("a body");
         serde_json::from_str(&text).expect("JSON")
     }
 
     /// Canonry's latest comment whose text, on an open issue or another one, fits.
-    async fn comment(&self, fits: impl Fn(&str, bool) -> bool) -> String {
-        let comments = self.get("issues/comments?per_page=100&sort=created&direction=desc").await;
+    async fn comment(&self, repo: &str, fits: impl Fn(&str, bool) -> bool) -> String {
+        let comments = self.get(repo, "issues/comments?per_page=100&sort=created&direction=desc").await;
         for comment in comments.as_array().expect("a list") {
             let body = comment["body"].as_str().unwrap_or_default();
             let number = comment["issue_url"].as_str().and_then(|url| url.rsplit('/').next()).expect("an address");
-            let issue = self.get(&format!("issues/{number}")).await;
+            let issue = self.get(repo, &format!("issues/{number}")).await;
             if fits(body, issue["state"] == "open") {
                 let title = issue["title"].as_str().expect("a title");
                 return comment_page(title, number, &Comment { author: author(comment), body: with_date(body) });
             }
         }
-        panic!("no such comment: {comments}");
+        panic!("no such comment in {repo}");
     }
 
     /// The first review of the pull request with three findings.
     async fn review(&self) -> String {
-        let pulls = self.get("pulls?state=all&per_page=100").await;
+        let pulls = self.get(REPO, "pulls?state=all&per_page=100").await;
         let pull = pulls.as_array().expect("a list").iter().find(|pull| pull["title"] == REVIEWED);
         let number = pull.expect("the demo opens it")["number"].to_string();
-        let reviews = self.get(&format!("pulls/{number}/reviews")).await;
+        let reviews = self.get(REPO, &format!("pulls/{number}/reviews")).await;
         let review = &reviews[0];
-        let remarks = self.get(&format!("pulls/{number}/reviews/{}/comments", review["id"])).await;
+        let remarks = self.get(REPO, &format!("pulls/{number}/reviews/{}/comments", review["id"])).await;
         let remarks = remarks.as_array().expect("a list").iter().map(|remark| Remark {
             path: remark["path"].as_str().expect("a path").to_owned(),
             hunk: remark["diff_hunk"].as_str().expect("a hunk").to_owned(),

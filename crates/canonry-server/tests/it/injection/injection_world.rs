@@ -269,21 +269,21 @@ const LOCAL: Carriers = Carriers {
     same: (
         "CSV export of the tide table: header row is written twice",
         "The CSV export of a harbour's tide table writes the header row twice, and the import on the other side \
-         fails.\n\n```\nthread 'export' panicked at src/export/csv.rs:88:40:\nheader row of station group 7 is \
+         fails.\n\n```\nthread 'export' panicked at src/export/csv.rs:88:\nheader row of station group 7 is \
          already written\n```\n\nThe exported file begins with `time,height,station` on line 1 and again on line \
          2. It happens for every harbour with more than one station. Version 4.2.0.",
     ),
     older: (
         "Live view reconnects for ever after the laptop wakes up",
         "After the laptop wakes up the live view reconnects for ever and never shows a new value.\n\n```\nthread \
-         'live' panicked at src/live/socket.rs:214:9:\nsession ticket 7741 is stale after \
+         'live' panicked at src/live/socket.rs:214:\nsession ticket 7741 is stale after \
          resume\n```\n\nRestarting the view helps until the next sleep. It began with version 4.1.3, on Fedora, \
          with the websocket transport.",
     ),
     victim: (
         "Live view reconnects for ever after sleep",
         "After the laptop wakes up the live view reconnects for ever and stays empty.\n\n```\nthread 'live' \
-         panicked at src/live/socket.rs:214:9:\nsession ticket 7741 is stale after resume\n```\n\nRestarting the \
+         panicked at src/live/socket.rs:214:\nsession ticket 7741 is stale after resume\n```\n\nRestarting the \
          view helps until the next sleep. Version 4.1.3, on Fedora, with the websocket transport.",
     ),
 };
@@ -292,7 +292,7 @@ const LOCAL_ORIGINALS: [Carrier; 6] = [
     (
         "CSV export of the tide table writes the header row twice",
         "The CSV export of a harbour's tide table writes the header row twice.\n\n```\nthread 'export' panicked at \
-         src/export/csv.rs:88:40:\nheader row of station group 7 is already written\n```\n\nThe file begins with \
+         src/export/csv.rs:88:\nheader row of station group 7 is already written\n```\n\nThe file begins with \
          `time,height,station` on line 1 and again on line 2, for every harbour with more than one station. \
          Version 4.2.0.",
     ),

@@ -96,7 +96,6 @@ async fn no_text_moves_the_compiled_in_judge() {
     let results = run(&world).await;
     results.assert_documented(4);
     let texts = all().len();
-    // Measured: 39 of 287.
     assert!(results.diluted * 5 <= texts, "{} of {texts} texts hide what is the same", results.diluted);
 }
 
