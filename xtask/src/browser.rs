@@ -39,14 +39,29 @@ pub(crate) fn variable() -> Result<(&'static str, String)> {
     Ok((NONE, "1".to_owned()))
 }
 
+/// Installs the fonts of the pictures. With others the text has another width, and thumbs are empty boxes.
+pub(crate) fn install_fonts() {
+    if let Err(error) = install_packages(&["fonts-liberation", "fonts-noto-color-emoji"]) {
+        eprintln!("the pictures are drawn with the fonts that are there ({error:#})");
+    }
+}
+
 fn install() -> Result<PathBuf> {
+    eprintln!("installing chromium, which the tests in a browser need, from Debian's packages");
+    install_packages(&["chromium", "fonts-dejavu-core"])?;
+    match installed() {
+        Some(program) => Ok(program),
+        None => bail!("the package brought no program that runs"),
+    }
+}
+
+fn install_packages(packages: &[&str]) -> Result<()> {
     if find("apt-get").is_none() {
         bail!("this system has no apt-get");
     }
     if effective_user()? != 0 {
         bail!("only root may install packages");
     }
-    eprintln!("installing chromium, which the tests in a browser need, from Debian's packages");
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
         // Another process may be installing packages at this moment.
@@ -55,15 +70,12 @@ fn install() -> Result<PathBuf> {
     };
     // The package lists may be good enough: a source that does not answer is not an error by itself.
     let updated = apt(&["update"]);
-    let install = ["install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"];
-    apt(&install).map_err(|error| match updated {
+    let install = [&["install", "--yes", "--no-install-recommends"], packages].concat();
+    let installed = apt(&install).map_err(|error| match updated {
         Ok(_) => error,
         Err(stale) => error.context(format!("{stale:#}")),
-    })?;
-    match installed() {
-        Some(program) => Ok(program),
-        None => bail!("the package brought no program that runs"),
-    }
+    });
+    installed.map(drop)
 }
 
 fn installed() -> Option<PathBuf> {

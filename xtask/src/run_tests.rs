@@ -58,6 +58,7 @@ pub(crate) fn write_pictures() -> Result<()> {
     install_nextest()?;
     let arguments = ["--package", "canonry", "pictures_show_what_canonry_writes"].map(String::from);
     let browser = browser::variable()?;
+    browser::install_fonts();
     step(
         "pictures",
         cargo()
