@@ -20,6 +20,21 @@ pub struct Blob {
     pub bytes: u64,
 }
 
+/// What a commit has at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TreeEntry {
+    pub(crate) path: RepoPath,
+    pub(crate) id: String,
+    pub(crate) kind: TreeEntryKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TreeEntryKind {
+    File,
+    Symlink,
+    Submodule,
+}
+
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlobContent {
@@ -58,8 +73,18 @@ impl Git {
 
     /// All files of a commit, with their blob ids. Nothing is fetched.
     pub async fn all_files(&self, commit: &CommitSha) -> Result<Vec<(RepoPath, String)>, GitError> {
-        let answer = self.ask("list the files", &["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]).await?;
+        let answer = self.list_tree(commit).await?;
         Ok(answer.split(|byte| *byte == 0).filter_map(file_of).collect())
+    }
+
+    /// All files, symbolic links and submodules of a commit. Nothing is fetched.
+    pub(crate) async fn tree(&self, commit: &CommitSha) -> Result<Vec<TreeEntry>, GitError> {
+        let answer = self.list_tree(commit).await?;
+        Ok(answer.split(|byte| *byte == 0).filter_map(entry_of).collect())
+    }
+
+    async fn list_tree(&self, commit: &CommitSha) -> Result<Vec<u8>, GitError> {
+        self.ask("list the files", &["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]).await
     }
 
     /// The blob ids of the files at these paths in a commit. Folders, submodules and missing files are left out.
@@ -166,12 +191,23 @@ fn name_in_bytes(_: &RepoPath) -> Option<OsString> {
     None
 }
 
-/// `<mode> blob <id>\t<path>`
 fn file_of(entry: &[u8]) -> Option<(RepoPath, String)> {
+    let entry = entry_of(entry).filter(|entry| entry.kind != TreeEntryKind::Submodule)?;
+    Some((entry.path, entry.id))
+}
+
+/// `<mode> <type> <id>\t<path>`
+fn entry_of(entry: &[u8]) -> Option<TreeEntry> {
     let tab = entry.iter().position(|byte| *byte == b'\t')?;
     let head = std::str::from_utf8(&entry[..tab]).ok()?;
-    let [_, "blob", id] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
-    Some((RepoPath::of_bytes(&entry[tab + 1..]).ok()?, id.to_owned()))
+    let [mode, kind, id] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let kind = match (mode, kind) {
+        ("120000", "blob") => TreeEntryKind::Symlink,
+        (_, "blob") => TreeEntryKind::File,
+        (_, "commit") => TreeEntryKind::Submodule,
+        _ => return None,
+    };
+    Some(TreeEntry { path: RepoPath::of_bytes(&entry[tab + 1..]).ok()?, id: id.to_owned(), kind })
 }
 
 /// `blob <id> <size>`, or `<id> missing`.

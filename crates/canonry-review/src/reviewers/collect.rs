@@ -18,7 +18,8 @@ use crate::reviewers::linted_commit::move_to_head;
 use crate::reviewers::llm::{LlmInput, LlmReviewer};
 use crate::reviewers::tool_reads::{ToolAnswer, bound_reads};
 use crate::reviewers::{
-    CommandReviewer, ContextRequest, FileToRead, gather_context, read_rdjson, read_report, read_sarif, read_with_rules,
+    CommandReviewer, ContextRequest, FileToRead, find_unused_dependencies, gather_context, read_rdjson, read_report,
+    read_sarif, read_with_rules,
 };
 use crate::run::reading_progress::{Assignment, ReviewerReads};
 use crate::run::report::{ModelUse, ReviewerRun, SkippedFile};
@@ -121,10 +122,7 @@ impl<'a> ReviewTask<'a> {
     fn ask(&'a self, choice: &'a ReviewerChoice, assigned: &'a Assignment) -> BoxFuture<'a, NamedAnswer> {
         let root = self.request.root;
         match choice {
-            ReviewerChoice::Builtin => {
-                let read = move || read_with_rules(&self.files_of(assigned));
-                async move { NamedAnswer { heard: read(), ..called("builtin") } }.boxed()
-            }
+            ReviewerChoice::Builtin => self.ask_rules(assigned).boxed(),
             ReviewerChoice::Sarif(path) => read_file(path, choice.called(), root, read_sarif).boxed(),
             ReviewerChoice::Rdjson(path) => read_file(path, choice.called(), root, read_rdjson).boxed(),
             ReviewerChoice::Command(command) => self.ask_command(command).boxed(),
@@ -172,6 +170,14 @@ impl<'a> ReviewTask<'a> {
             changes.iter().map(|change| change.path.clone()).collect()
         };
         bound_reads(&mut tools, self.scope.since.as_deref().map(paths).as_ref(), &paths(&self.scope.changes));
+    }
+
+    async fn ask_rules(&self, assigned: &Assignment) -> NamedAnswer {
+        let files = self.files_of(assigned);
+        let mut heard = read_with_rules(&files);
+        let (git, base, head) = (self.request.repository.git(), self.request.base, self.request.head);
+        heard.reported.extend(find_unused_dependencies(git, base, head, &files).await);
+        NamedAnswer { heard, ..called("builtin") }
     }
 
     async fn ask_command(&self, command: &CommandReviewer) -> NamedAnswer {

@@ -16,8 +16,8 @@ mod sarif_log;
 mod tool_path;
 pub(crate) mod tool_reads;
 
-pub(crate) use builtin::search_commits;
 pub use builtin::{FileToRead, read_with_rules};
+pub(crate) use builtin::{find_unused_dependencies, manifests_to_recheck, search_commits};
 pub use command::CommandReviewer;
 pub(crate) use context::{ContextRequest, Outline, gather_context};
 pub use context::{FoundCode, GuidanceFile, ReviewContext};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::scope::ReviewScope;
 use crate::findings::configured_filters::ConfiguredFilters;
+use crate::reviewers::manifests_to_recheck;
 use crate::run::coverage::is_idle;
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
@@ -47,12 +48,14 @@ impl ReadingProgress {
         let idle = is_idle(&scope.reason);
         let changed = scope.changes.iter().map(|change| &change.path);
         let all: BTreeSet<RepoPath> = changed.filter(|path| !filters.skips(path)).cloned().collect();
+        // What a rule reports in a manifest may be about code in other files.
+        let manifests = manifests_to_recheck(scope);
         let mut notes = Vec::new();
         let mut assign = |choice: &ReviewerChoice| {
             let name = choice.called();
             // Reports and programs are always about the whole change.
             let is_told = (idle || !choice.is_heard_whole()) && !all.is_empty() && !choice.is_missing();
-            let (paths, is_behind) = match self.0.get(&name) {
+            let (mut paths, is_behind) = match self.0.get(&name) {
                 before if scope.reason.mode() == ReviewMode::Full => {
                     (scope.read.clone(), before == Some(&ReviewerReads::Unknown))
                 }
@@ -80,6 +83,9 @@ impl ReadingProgress {
                     (if is_told { all.clone() } else { scope.read.clone() }, false)
                 }
             };
+            if *choice == ReviewerChoice::Builtin {
+                paths.extend(manifests.iter().filter(|path| all.contains(path)).cloned());
+            }
             let is_handed_over = request.requested && choice.is_report();
             // A missing reviewer stays a gap, even if nothing changed.
             let is_asked = !idle || !paths.is_empty() || is_handed_over || choice.is_missing();

@@ -213,6 +213,34 @@ fn what_is_staged_is_reviewed_before_it_is_committed() {
 }
 
 #[test]
+fn a_dependency_that_only_the_work_tree_uses_is_unused_in_the_index() {
+    let copy = WorkingCopy::new();
+    copy.git(&["switch", "--quiet", "main"]);
+    let manifest = "[package]\nname = \"cat\"\n\n[dependencies]\nserde = \"1\"\n";
+    copy.write("Cargo.toml", manifest).write("src/lib.rs", "use serde::Serialize;\n").commit("Begin in Rust");
+    copy.git(&["switch", "--quiet", "topic"]);
+    copy.git(&["rebase", "--quiet", "main"]);
+    copy.write("Cargo.toml", &format!("{manifest}rand = \"0.8\"\n"));
+    copy.git(&["add", "Cargo.toml"]);
+    copy.write("src/lib.rs", "use serde::Serialize;\nuse rand::Rng;\n");
+    let staged = copy.canonry(&["review", "--staged", "--json"]).succeeded().json();
+    assert_eq!(told(&staged), ["unused-dependency Cargo.toml:6 new inline"]);
+    assert_eq!(staged["findings"][0]["title"], "A dependency is not used");
+    // With the work tree it is used, and so it is once the code is staged.
+    let uncommitted = copy.review(&["--base", "main"]);
+    assert_eq!(told(&uncommitted), [""; 0]);
+    copy.git(&["add", "src/lib.rs"]);
+    let staged = copy.canonry(&["review", "--staged", "--json"]).succeeded().json();
+    assert_eq!(told(&staged), ["unused-dependency Cargo.toml:6 fixed details"]);
+    copy.write("src/lib.rs", "use serde::Serialize;\n").commit("Forget the code");
+    assert_eq!(told(&copy.review(&["--base", "main"])), ["unused-dependency Cargo.toml:6 new inline"]);
+    // A first commit has no base: everything is new, and the code of a new crate may follow.
+    copy.git(&["checkout", "--quiet", "--orphan", "new"]);
+    copy.commit("Root");
+    assert_eq!(told(&copy.review(&["--base", "HEAD^", "--full"])), [""; 0]);
+}
+
+#[test]
 fn a_first_commit_is_compared_with_nothing() {
     let copy = WorkingCopy::new();
     copy.git(&["checkout", "--quiet", "--orphan", "new"]);

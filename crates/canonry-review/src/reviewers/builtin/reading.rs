@@ -1,13 +1,14 @@
 //! Prepares a changed file for the rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::review::{Category, LineRange, RepoPath, Severity};
+use canonry_domain::review::{Category, LineRange, RepoPath, ReviewerName, Severity};
 
 use super::code_lines::{CodeLine, code_lines};
 use super::place::FilePlace;
 use super::syntax::Language;
 use crate::change::file_change::FileChange;
+use crate::findings::reviewer_answer::RawFinding;
 
 #[derive(Debug, Clone, Copy)]
 pub struct FileToRead<'a> {
@@ -81,6 +82,26 @@ pub(super) struct Remark {
     pub(super) message: String,
     pub(super) severity: Severity,
     pub(super) category: Category,
+}
+
+impl Remark {
+    pub(super) fn into_finding(self, rule: &str) -> RawFinding {
+        RawFinding {
+            reviewer: ReviewerName::builtin(),
+            rule: Some(rule.to_owned()),
+            title: self.title.to_owned(),
+            message: self.message,
+            path: self.path,
+            lines: self.lines,
+            severity: self.severity,
+            category: self.category,
+            partial: BTreeMap::new(),
+            tags: BTreeSet::new(),
+            fix: None,
+            is_serious: false,
+            removed_code: None,
+        }
+    }
 }
 
 pub(super) struct BuiltinRule {

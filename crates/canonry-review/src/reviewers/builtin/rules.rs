@@ -1,6 +1,6 @@
 //! Applies all rules to all files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use canonry_domain::review::{RepoPath, ReviewerName};
 
@@ -10,7 +10,7 @@ use super::{
     merge_leftovers, secret_files, workflow_security,
 };
 use crate::change::file_change::ChangeKind;
-use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
+use crate::findings::reviewer_answer::ReviewerAnswer;
 
 const RULES: [BuiltinRule; 12] = [
     conflict_markers::RULE,
@@ -32,21 +32,7 @@ pub fn read_with_rules(files: &[FileToRead<'_>]) -> ReviewerAnswer {
     let reviewer = ReviewerName::builtin();
     let mut reported = Vec::new();
     for rule in RULES {
-        reported.extend((rule.check)(&readings).into_iter().map(|remark| RawFinding {
-            reviewer: reviewer.clone(),
-            rule: Some(rule.id.to_owned()),
-            title: remark.title.to_owned(),
-            message: remark.message,
-            path: remark.path,
-            lines: remark.lines,
-            severity: remark.severity,
-            category: remark.category,
-            partial: BTreeMap::new(),
-            tags: BTreeSet::new(),
-            fix: None,
-            is_serious: false,
-            removed_code: None,
-        }));
+        reported.extend((rule.check)(&readings).into_iter().map(|remark| remark.into_finding(rule.id)));
     }
     // A file without a text was not read: a byte that makes git call it binary must not mark its findings as fixed.
     let was_read = |file: &&FileToRead<'_>| file.text.is_some() || file.change.kind == ChangeKind::Deleted;

@@ -16,3 +16,4 @@ mod races;
 mod safety;
 mod scopes;
 mod story;
+mod unused_dependencies;
