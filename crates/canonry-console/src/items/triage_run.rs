@@ -80,7 +80,6 @@ pub(crate) struct JudgeLine {
     pub(crate) confidence: Option<String>,
     pub(crate) reasoning: Option<MarkedText>,
     pub(crate) who: String,
-    pub(crate) prompt_version: i64,
     pub(crate) structure: Vec<(&'static str, String)>,
     pub(crate) answer: Option<String>,
 }
@@ -145,8 +144,7 @@ pub(crate) fn view_record(
         said: said(record.is_duplicate, record.target),
         confidence: record.confidence.map(|sure| score(sure.get())),
         reasoning: Some(&record.reasoning).filter(|text| !hides && !text.is_empty()).map(|text| markdown(text)),
-        who: who(&record.provider, &record.model),
-        prompt_version: record.prompt_version,
+        who: who(&record.provider, &record.model, record.prompt_version),
         structure: Vec::new(),
         answer: None,
     });
@@ -232,8 +230,7 @@ pub(crate) fn view_decision(
         said: said(is_duplicate, decision.target),
         confidence: decision.confidence.map(|sure| score(sure.get())),
         reasoning: decision.reasoning.as_ref().filter(|text| !hides && !text.is_empty()).map(|text| markdown(text)),
-        who: who(&decision.provider, &decision.model),
-        prompt_version: decision.prompt_version,
+        who: who(&decision.provider, &decision.model, decision.prompt_version),
         structure: decision.structure.as_ref().map(structure_words).unwrap_or_default(),
         answer: decision.answer.clone().filter(|answer| !answer.is_empty() && !hides),
     });
@@ -319,9 +316,12 @@ fn said(is_duplicate: bool, target: Option<ItemNumber>) -> String {
     }
 }
 
-fn who(provider: &str, model: &str) -> String {
+fn who(provider: &str, model: &str, prompt_version: i64) -> String {
     let name = judge_in_words(provider, model);
-    if provider == "local" { format!("{name}: it weighs the evidence and asks no model") } else { name }
+    match provider {
+        "local" => format!("{name}: it weighs the evidence and asks no model"),
+        _ => format!("{name}; prompt version {prompt_version}"),
+    }
 }
 
 fn structure_words(structure: &Structure) -> Vec<(&'static str, String)> {

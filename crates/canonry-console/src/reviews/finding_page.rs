@@ -350,8 +350,8 @@ fn parts(life: &FindingLife) -> Vec<ConfidencePartRow> {
         (parts.severity, format!("severity: {}", finding.severity)),
         (parts.category, format!("category: {}", finding.category)),
         (parts.confirmed, "confirmed by a second reviewer".to_owned()),
-        (parts.feedback, "reactions to its pattern".to_owned()),
-        (life.other_points(), "other signals at the time, and the limits of the scale".to_owned()),
+        (parts.feedback, "reactions to its pattern, as of now".to_owned()),
+        (life.other_points(), "what has changed since that review, and the limits of the scale".to_owned()),
     ];
     let signs = signs.into_iter().filter(|(points, _)| *points != 0);
     rows.extend(signs.map(|(points, why)| ConfidencePartRow { points: format!("{points:+}"), why }));

@@ -192,9 +192,9 @@ fn at_its_line(facts: &FindingVerdictFacts<'_>, last: &StoredSighting) -> Findin
                 "",
                 "Open, and not repeated.",
                 format!(
-                    "Review {} commented it. {} since found the same code, which gets no second comment.",
+                    "Review {} posted the comment. {} found the same code, which gets no second comment.",
                     comment.run,
-                    counted(since, "review")
+                    counted(since, "later review")
                 ),
                 fresh,
             )
@@ -339,7 +339,7 @@ mod tests {
         let both = [new.clone(), same.clone()];
         assert_eq!(
             headline(&both, &[], None, &said),
-            "Open, and not repeated. Review 1 commented it. 1 review since found the same code, which gets no second comment. It is judged again when the flagged code changes."
+            "Open, and not repeated. Review 1 posted the comment. 1 later review found the same code, which gets no second comment. It is judged again when the flagged code changes."
         );
         assert!(headline(&both[..1], &[], None, &said).starts_with("Open, and commented inline. Review 1"));
         assert!(headline(&both, &[], None, &[comment(1, &repo), comment(2, &repo)]).contains("commented again"));

@@ -131,12 +131,12 @@ async fn a_life_is_understood_at_once() {
     for part in [
         "Fixed.",
         "did not. If the same code comes back, the finding is reopened.",
-        "Confidence: 60 %",
+        "Confidence at the last review: 60 %",
         "50 base",
         "+20 severity: major",
         "+10 category: correctness",
-        "+10 reactions to its pattern",
-        "-30 other signals at the time",
+        "+10 reactions to its pattern, as of now",
+        "-30 what has changed since that review",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
