@@ -13,7 +13,7 @@ use crate::{
 /// The maximum number of code points of the reasoning.
 pub const REASONING_LIMIT: usize = 240;
 /// The version of the judge's prompt. It increases whenever the old prompt could give another answer.
-pub const JUDGE_PROMPT_VERSION: i64 = 2;
+pub const JUDGE_PROMPT_VERSION: i64 = 3;
 
 /// A judge's answer about a source and its candidates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,38 +109,39 @@ pub fn judge_answer_schema() -> Value {
             "fix": text("The one change that would settle both, in at most 200 characters; null when there is none"),
             "source_quote": text("The words of the source that state the problem, copied exactly; null without a fix"),
             "candidate_quote": text("The words of the candidate that state it, copied exactly; null without a fix"),
-            "is_duplicate": {"type": "boolean", "description": "Whether the source is a duplicate of one candidate"},
-            "duplicate_of": {"type": "integer", "description": "That candidate's number; 0 when it is a duplicate of none"},
-            "confidence": {"type": "number", "description": "How likely is_duplicate is right, from 0 to 1"},
-            "reasoning": {"type": "string", "description": "Why, in at most 240 characters"},
             "relation": word!(Relation, "What the source is to the candidate"),
             "root_cause_match": word!(RootCauseMatch, "Whether one change would settle both"),
             "scope_relation": word!(ScopeRelation, "How far the source reaches, measured by the candidate"),
             "path_match": word!(PathMatch, "Whether both take the same way through the program"),
             "certainty": word!(Certainty, "Whether the texts are enough to be sure"),
+            "is_duplicate": {"type": "boolean", "description": "Whether the source is a duplicate of one candidate"},
+            "duplicate_of": {"type": "integer", "description": "That candidate's number; 0 when it is a duplicate of none"},
+            "confidence": {"type": "number", "description": "How likely is_duplicate is right, from 0 to 1"},
+            "reasoning": {"type": "string", "description": "Why, in at most 240 characters"},
         },
         "required": KEYS,
         "additionalProperties": false,
     })
 }
 
-/// The keys that version 2 of the prompt asks for. An answer without them is valid.
+/// The keys that the prompt asks for since its version 2. An answer without them is valid.
 const QUOTE_KEYS: [&str; 3] = ["fix", "source_quote", "candidate_quote"];
 
-/// A model fills the fields in this order: what it bases its answer on comes before the answer.
+/// A model fills the fields in this order: what it bases its answer on comes before the answer. The sentence comes last:
+/// a small model wants to end there, and where the schema forbade that, it wrote on until its limit.
 const KEYS: [&str; 12] = [
     "fix",
     "source_quote",
     "candidate_quote",
-    "is_duplicate",
-    "duplicate_of",
-    "confidence",
-    "reasoning",
     "relation",
     "root_cause_match",
     "scope_relation",
     "path_match",
     "certainty",
+    "is_duplicate",
+    "duplicate_of",
+    "confidence",
+    "reasoning",
 ];
 
 #[cfg(test)]
@@ -333,7 +334,7 @@ mod tests {
         assert_eq!(properties.keys().map(String::as_str).collect::<Vec<_>>(), KEYS);
         assert_eq!(schema["required"], json!(KEYS));
         assert_eq!(schema["additionalProperties"], false);
-        for key in &KEYS[7..] {
+        for key in &KEYS[3..8] {
             let words = properties[*key]["anyOf"][0]["enum"].as_array().expect("words");
             assert_eq!(properties[*key]["anyOf"][1]["type"], "null");
             for word in words {

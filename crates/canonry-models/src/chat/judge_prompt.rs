@@ -8,9 +8,9 @@ use canonry_domain::{
 use crate::chat::chat_model::ChatRequest;
 
 /// The instructions, one file for each version.
-const SYSTEM: &str = include_str!("../../prompts/judge_v2.md");
+const SYSTEM: &str = include_str!("../../prompts/judge_v3.md");
 // A new prompt has a new version and a new file: the version distinguishes decisions.
-const _: () = assert!(JUDGE_PROMPT_VERSION == 2, "the prompt's file belongs to another version");
+const _: () = assert!(JUDGE_PROMPT_VERSION == 3, "the prompt's file belongs to another version");
 
 /// Characters of a body that are shown. A report states its problem at the beginning, and nine items of this length
 /// still fit every model's context.
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_prompt_is_the_one_of_its_version() {
-        insta::assert_snapshot!("judge_prompt_v2", SYSTEM);
+        insta::assert_snapshot!("judge_prompt_v3", SYSTEM);
     }
 
     #[test]
