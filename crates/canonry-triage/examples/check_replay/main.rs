@@ -70,23 +70,34 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let asked = asked(&items, others);
         let authors: &[bool] =
             if items.iter().any(|item| item.record.author.is_some()) { &[false, true] } else { &[false] };
-        let mut tallies = vec![Tally::default(); authors.len()];
-        let mut replay = Replay::new(&embedder).await?;
+        let links = links_by_time(&items);
         let mut milliseconds = Vec::new();
-        for at in asked {
-            let item = &items[at];
-            replay.store_until(&items, at).await?;
-            for (tally, author) in tallies.iter_mut().zip(authors) {
-                let began = Instant::now();
-                let checked = replay.check(item, *author).await?;
-                milliseconds.push(began.elapsed().as_secs_f64() * 1e3);
-                tally.count(item, &checked);
-                if let Some(out) = features.as_mut().filter(|_| !author) {
-                    write_features(&name, &items, item, &checked, out)?;
+        for are_linked in [false, true] {
+            if are_linked && links.is_empty() {
+                continue;
+            }
+            let mut tallies = vec![Tally::default(); authors.len()];
+            let mut replay = Replay::new(&embedder, if are_linked { &links } else { &[] }).await?;
+            for at in &asked {
+                let item = &items[*at];
+                replay.store_until(&items, *at).await?;
+                replay.link_until(item).await?;
+                for (tally, author) in tallies.iter_mut().zip(authors) {
+                    let began = Instant::now();
+                    let checked = replay.check(item, *author).await?;
+                    milliseconds.push(began.elapsed().as_secs_f64() * 1e3);
+                    tally.count(item, &checked);
+                    let is_written = !author && !are_linked;
+                    if let Some(out) = features.as_mut().filter(|_| is_written) {
+                        write_features(&name, &items, item, &checked, out)?;
+                    }
+                    if let Some(out) = wrong.as_mut().filter(|_| is_written && is_wrong(item, &checked)) {
+                        write_wrong(&name, &items, item, &checked, out)?;
+                    }
                 }
-                if let Some(out) = wrong.as_mut().filter(|_| !author && is_wrong(item, &checked)) {
-                    write_wrong(&name, &items, item, &checked, out)?;
-                }
+            }
+            for (tally, author) in tallies.iter().zip(authors) {
+                tally.print(&name, *author, are_linked);
             }
         }
         milliseconds.sort_by(f64::total_cmp);
@@ -95,9 +106,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
             milliseconds.len(),
             milliseconds[milliseconds.len() / 2]
         );
-        for (tally, author) in tallies.iter().zip(authors) {
-            tally.print(&name, *author);
-        }
     }
     Ok(())
 }
@@ -118,9 +126,31 @@ fn earlier(item: &SetItem) -> impl Iterator<Item = &ItemNumber> {
     item.cluster.range(..item.number)
 }
 
+/// A duplicate and what people linked it with, known since it was closed.
+struct Link {
+    known_from: Timestamp,
+    duplicate: ItemNumber,
+    original: ItemNumber,
+}
+
+/// The links of a set, the one that was known first first; none if the set has no dates.
+fn links_by_time(items: &[SetItem]) -> Vec<Link> {
+    let numbers: BTreeMap<ItemNumber, ItemNumber> = items.iter().map(|item| (item.named, item.number)).collect();
+    let link = |item: &SetItem| {
+        let original = numbers.get(&item.record.duplicate_of.flatten()?)?;
+        item.record.created_at?;
+        Some(Link { known_from: item.record.closed_at.flatten()?, duplicate: item.number, original: *original })
+    };
+    let mut links: Vec<Link> = items.iter().filter_map(link).collect();
+    links.sort_by_key(|link| link.known_from);
+    links
+}
+
 /// The items of a set as they were when one of them was filed.
 struct Replay<'a> {
     embedder: &'a LocalEmbedder,
+    /// The links that are not known yet.
+    links: &'a [Link],
     store: Store,
     repo: Repo,
     key: EmbeddingKey,
@@ -130,13 +160,13 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    async fn new(embedder: &'a LocalEmbedder) -> Result<Self, Box<dyn Error>> {
+    async fn new(embedder: &'a LocalEmbedder, links: &'a [Link]) -> Result<Self, Box<dyn Error>> {
         let place = tempfile::tempdir()?;
         let url = format!("sqlite:{}", place.path().join("canonry.db").display()).parse()?;
         let store = Store::open(&url, Timestamp::UNIX_EPOCH).await?;
         let repo = store.repos().ensure(&"octo/cat".parse()?, Timestamp::UNIX_EPOCH).await?;
         let (key, indexes) = (EmbeddingKey::raw(embedder.model_id()), IndexCache::new(INDEX_BYTES));
-        Ok(Self { embedder, store, repo, key, indexes, stored: 0, _place: place })
+        Ok(Self { embedder, links, store, repo, key, indexes, stored: 0, _place: place })
     }
 
     async fn store_until(&mut self, items: &[SetItem], until: usize) -> Result<(), Box<dyn Error>> {
@@ -159,6 +189,25 @@ impl<'a> Replay<'a> {
             written.await?;
             self.stored += batch.len();
         }
+        Ok(())
+    }
+
+    /// Stores the links that were known when the item was filed.
+    async fn link_until(&mut self, item: &SetItem) -> Result<(), Box<dyn Error>> {
+        let Some(filed_at) = item.record.created_at else { return Ok(()) };
+        let known = self.links.partition_point(|link| link.known_from <= filed_at);
+        let (now_known, later) = self.links.split_at(known);
+        for link in now_known {
+            let items =
+                self.store.corpus().items_by_number(self.repo.id, item.record.item_type, &[link.duplicate]).await?;
+            let Some(stored) = items.first() else { continue };
+            let record = ItemRecord {
+                duplicate_of: Some(Some(link.original)),
+                ..ItemRecord::new(stored.item_type, stored.number, &stored.title)
+            };
+            self.store.corpus().upsert_items(&self.repo, vec![record], Timestamp::UNIX_EPOCH).await?;
+        }
+        self.links = later;
         Ok(())
     }
 
@@ -234,15 +283,16 @@ impl Tally {
         }
     }
 
-    fn print(&self, name: &str, with_author: bool) {
+    fn print(&self, name: &str, with_author: bool, are_linked: bool) {
         let share = |right: usize, all: usize| {
             let share = wilson(right, all.max(1));
             format!("{:.3} ({:.3}–{:.3})", share.value, share.low, share.high)
         };
         let of = |right: usize| share(right, self.duplicates);
         println!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} of these |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} of these |",
             if with_author { "known" } else { "unknown" },
+            if are_linked { "known" } else { "unknown" },
             self.duplicates,
             of(self.warned),
             of(self.named),
@@ -255,8 +305,8 @@ impl Tally {
     }
 }
 
-const HEADER: &str = "| set | author | duplicates | warned | and named one of them | first | among three | among five | other items warned | same lines |\n\
-    |---|---|---:|---:|---:|---:|---:|---:|---:|---:|";
+const HEADER: &str = "| set | author | earlier links | duplicates | warned | and named one of them | first | among three | among five | other items warned | same lines |\n\
+    |---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|";
 
 /// A line for each pull request that the item's change was compared with.
 fn write_features(

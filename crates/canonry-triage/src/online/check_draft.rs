@@ -133,6 +133,9 @@ const NO_SIMILAR_CHANGE: &str = "no_similar_change";
 /// Pull requests whose changes are compared with those of a draft. Nineteen in twenty originals are among them.
 const CHANGES_COMPARED: usize = 20;
 
+/// Issues that are fetched for each one that is shown. A problem with many known duplicates takes as many hits.
+const HITS_PER_SHOWN: usize = 4;
+
 /// Compares a draft with the stored items and lets the built-in judge decide: no model is asked, nothing is stored.
 /// Closed items count too: they tell that a problem is fixed, or was.
 #[boxed]
@@ -157,6 +160,7 @@ pub async fn check_draft(
     let mut items = items_of(store, repo, source.item_type, &found).await?;
     items.retain(|_, item| !is_same_item(item, &source));
     let found: Vec<Hit> = found.into_iter().filter(|hit| items.contains_key(&hit.number)).collect();
+    let of_problems = one_of_each_problem(&found, &items, &known);
     let without_changes = match source.changes {
         Some(_) => items.values().filter(|item| item.changes.is_none()).count(),
         None => 0,
@@ -168,24 +172,26 @@ pub async fn check_draft(
         Some(changes) => {
             let compared = ComparedChanges::of(&source, changes, &found, &items, &near);
             let (verdict, has_same_lines) = compared.verdict();
-            let shown = compared.shown(found, options.k);
+            let shown = compared.shown(of_problems, options.k);
             compared_changes = compared.compared.iter().map(|(item, overlap)| (item.number, *overlap)).collect();
             (verdict, has_same_lines, shown, Vec::new())
         }
         None => {
-            let hits = judged_before_others(found.clone(), options.thresholds.min_score, options.k);
+            let hits = judged_before_others(of_problems.clone(), options.thresholds.min_score, options.k);
             let (verdict, judged) = judge_draft(&source, &hits, &items, &near, options).await?;
-            (verdict, false, found.into_iter().take(options.k).collect(), judged)
+            (verdict, false, of_problems.into_iter().take(options.k).collect(), judged)
         }
     };
-    let matched = verdict.target.and_then(|target| items.get(&target));
+    let matched = verdict.target.and_then(|target| items.get(&target)).cloned();
     let evidence = matched
+        .as_ref()
         .map(|matched| facts_of(&repo.name, near.boilerplate(), &common_facts(&near, &source), &source, matched))
         .unwrap_or_default();
-    let change_evidence = matched.filter(|_| !has_same_lines).and_then(|matched| in_common(&source, matched));
+    let change_evidence = matched.as_ref().filter(|_| !has_same_lines).and_then(|matched| in_common(&source, matched));
+    let (shown, judged) = in_place_of_duplicates(store, repo, &known, &mut items, shown, judged).await?;
     let similar = top_matches(&items, &shown, &judged);
     drop(near);
-    let report = match matched {
+    let report = match &matched {
         Some(matched) => Some(original_of(store, repo, &known, matched).await?),
         None => None,
     };
@@ -387,28 +393,80 @@ async fn neighbours(
     match source.changes {
         Some(_) => hits.truncate(CHANGES_COMPARED.max(options.k)),
         None => {
-            // What is judged, and what is shown: the first ones, and one more for a draft that was filed meanwhile.
-            let judged = judged_before_others(hits.clone(), options.thresholds.min_score, options.k);
+            // What is judged, and what is shown: the first ones, and more in place of known duplicates and of a draft that
+            // was filed meanwhile.
+            let most = options.k.saturating_mul(HITS_PER_SHOWN);
+            let judged = judged_before_others(hits.clone(), options.thresholds.min_score, most);
             let judged: BTreeSet<ItemNumber> = judged.iter().map(|hit| hit.number).collect();
             let mut at = 0;
             hits.retain(|hit| {
                 at += 1;
-                at <= options.k + 1 || judged.contains(&hit.number)
+                at <= most || judged.contains(&hit.number)
             });
         }
     }
     Ok(hits)
 }
 
-/// The item to follow instead of a duplicate: the canonical of its cluster, or what people linked it to.
+/// The best hit of each problem, ranked anew: items that are known to be duplicates of one another take one place.
+fn one_of_each_problem(hits: &[Hit], items: &BTreeMap<ItemNumber, Item>, known: &KnownDuplicates) -> Vec<Hit> {
+    let mut problems = BTreeSet::new();
+    let first = hits.iter().filter(|hit| problems.insert(last_known_original(known, items, hit.number)));
+    first.enumerate().map(|(at, hit)| Hit { rank: at + 1, ..hit.clone() }).collect()
+}
+
+/// Follows a duplicate to its original, as far as these items tell.
+fn last_known_original(known: &KnownDuplicates, items: &BTreeMap<ItemNumber, Item>, number: ItemNumber) -> ItemNumber {
+    let mut passed = BTreeSet::from([number]);
+    let mut last = number;
+    while let Some(original) = items.get(&last).and_then(|item| known_original(known, item)) {
+        if !passed.insert(original) {
+            break;
+        }
+        last = original;
+    }
+    last
+}
+
+/// Shows each duplicate as its original, which is the item to follow.
+async fn in_place_of_duplicates(
+    store: &Store,
+    repo: &Repo,
+    known: &KnownDuplicates,
+    items: &mut BTreeMap<ItemNumber, Item>,
+    mut shown: Vec<Hit>,
+    mut judged: Vec<ItemNumber>,
+) -> Result<(Vec<Hit>, Vec<ItemNumber>), StoreError> {
+    let Some(item_type) = items.values().next().map(|item| item.item_type) else { return Ok((shown, judged)) };
+    let original = |number: &ItemNumber| last_known_original(known, items, *number);
+    let originals: BTreeMap<ItemNumber, ItemNumber> =
+        shown.iter().map(|hit| (hit.number, original(&hit.number))).collect();
+    let missing: Vec<ItemNumber> = originals.values().filter(|number| !items.contains_key(number)).copied().collect();
+    if !missing.is_empty() {
+        let stored = store.corpus().items_by_number(repo.id, item_type, &missing).await?;
+        items.extend(stored.into_iter().filter(|item| item.gone.is_none()).map(|item| (item.number, item)));
+    }
+    let show = |number: &mut ItemNumber| {
+        *number = originals.get(number).filter(|original| items.contains_key(original)).copied().unwrap_or(*number);
+    };
+    shown.iter_mut().for_each(|hit| show(&mut hit.number));
+    judged.iter_mut().for_each(show);
+    Ok((shown, judged))
+}
+
+/// The canonical of a duplicate's cluster, or what people linked it to.
+fn known_original(known: &KnownDuplicates, item: &Item) -> Option<ItemNumber> {
+    known.canonical_of(item.number).or(item.duplicate_of).filter(|original| *original != item.number)
+}
+
+/// The item to follow instead of a duplicate.
 pub(crate) async fn original_of(
     store: &Store,
     repo: &Repo,
     known: &KnownDuplicates,
     matched: &Item,
 ) -> Result<Item, StoreError> {
-    let original = known.canonical_of(matched.number).or(matched.duplicate_of).filter(|one| *one != matched.number);
-    let Some(original) = original else { return Ok(matched.clone()) };
+    let Some(original) = known_original(known, matched) else { return Ok(matched.clone()) };
     let item = store.corpus().item(repo.id, matched.item_type, original).await?;
     Ok(item.filter(|item| item.gone.is_none()).unwrap_or_else(|| matched.clone()))
 }

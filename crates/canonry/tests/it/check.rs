@@ -174,6 +174,24 @@ on_both_engines! {
         assert_eq!((exit, &found["item"]["number"], &found["stats"]["embedded"]), (Some(10), &json!(2), &json!(2)), "{found}");
     }
 
+    async fn duplicates_of_one_item_take_one_place_in_the_list(database: TestDatabase) {
+        let duplicate_of = |number: i64| json!({ "state": "closed", "state_reason": "duplicate", "closed_at": DAYS[1], "updated_at": DAYS[1], "duplicate_of": number });
+        let mut lines = vec![
+            issue(1, "Opening a read-only database panics", PANIC, json!({})),
+            issue(2, "Read-only files of another program are locked", "Opening such a database waits for ever.", json!({})),
+        ];
+        for number in 3..=6 {
+            // The last ones are linked with a duplicate and not with the original.
+            let target = if number < 5 { 1 } else { number - 1 };
+            let title = format!("Opening a read-only database panics on start {number}");
+            lines.push(issue(number, &title, &format!("{PANIC}\nSeen {number} times."), duplicate_of(target)));
+        }
+        let checks = Checks::new(&database, &lines);
+        let (exit, found) = checks.check("Opening a read-only database panics", PANIC, &["--k", "2"]);
+        let similar: Vec<&Value> = found["similar"].as_array().expect("a list").iter().map(|one| &one["number"]).collect();
+        assert_eq!((exit, &found["item"]["number"], similar), (Some(10), &json!(1), vec![&json!(1), &json!(2)]), "{found}");
+    }
+
     async fn the_original_is_named_and_not_its_duplicate(database: TestDatabase) {
         let duplicate = json!({ "state": "closed", "state_reason": "duplicate", "duplicate_of": 1, "closed_at": DAYS[1], "updated_at": DAYS[1] });
         let checks = Checks::new(&database, &[
