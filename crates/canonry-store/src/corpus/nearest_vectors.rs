@@ -4,12 +4,11 @@ use canonry_boxed::boxed;
 use std::collections::HashMap;
 
 use canonry_domain::{ItemNumber, ItemType};
-use sqlx::{AssertSqlSafe, QueryBuilder};
+use sqlx::AssertSqlSafe;
 
 use crate::corpus::embeddings::EmbeddingKey;
 use crate::corpus::repos::RepoId;
 use crate::engine::facets::CorpusStore;
-use crate::engine::lists::PushList as _;
 use crate::engine::postgres_limits::lift_limits;
 use crate::engine::transaction::{Pool, StoreError, Transaction};
 
@@ -123,16 +122,21 @@ impl CorpusStore<'_> {
         if numbers.is_empty() {
             return Ok(HashMap::new());
         }
-        let mut query = QueryBuilder::new("SELECT i.number, CAST(-(e.vector <#> CAST(CAST(");
-        query
-            .push_bind(vector)
-            .push(" AS real[]) AS vector)) AS real) FROM embeddings e JOIN items i ON i.id = e.item_id ");
-        query.push("AND i.content_hash = e.embedded_hash WHERE i.repo_id = ").push_bind(repo.0);
-        query.push(" AND i.type = ").push_bind(item_type.as_str());
-        query.push(" AND e.representation = ").push_bind(key.representation.as_str());
-        query.push(" AND e.model = ").push_bind(key.model.as_str()).push(" AND i.number IN (");
-        query.push_list(numbers.iter().map(|number| number.get()));
-        let rows: Vec<(i64, f32)> = query.build_query_as().fetch_all(pool).await?;
+        // One array and not a list: the text of the statement stays the same, so that it stays prepared.
+        let numbers: Vec<i64> = numbers.iter().map(|number| number.get()).collect();
+        let rows: Vec<(i64, f32)> = sqlx::query_as(
+            "SELECT i.number, CAST(-(e.vector <#> CAST(CAST($1 AS real[]) AS vector)) AS real)
+             FROM embeddings e JOIN items i ON i.id = e.item_id AND i.content_hash = e.embedded_hash
+             WHERE i.repo_id = $2 AND i.type = $3 AND e.representation = $4 AND e.model = $5 AND i.number = ANY($6)",
+        )
+        .bind(vector)
+        .bind(repo.0)
+        .bind(item_type.as_str())
+        .bind(key.representation.as_str())
+        .bind(key.model.as_str())
+        .bind(numbers)
+        .fetch_all(pool)
+        .await?;
         let read = |(number, product)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, product));
         rows.into_iter().map(read).collect()
     }

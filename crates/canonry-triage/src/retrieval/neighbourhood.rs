@@ -343,29 +343,50 @@ impl Neighbourhood {
         Ok(scored.collect())
     }
 
-    /// The nearest items that pass the filter. The database does not know the filter, so more items are requested
-    /// until enough have passed, or there are no more.
+    /// The nearest items that pass the filter, which the database does not know. Few items are named to it; of many, as many
+    /// are requested as it takes for enough of them to pass.
     async fn nearest_allowed(
         &self,
         vector: &[f32],
         k: usize,
         allowed: &(dyn Fn(ItemNumber) -> bool + Sync),
     ) -> Result<HashMap<ItemNumber, f32>, RetrievalError> {
+        let corpus = self.store.corpus();
         // At least as many as the index in memory returns.
-        let wanted = u32::try_from(k.max(SHORTLIST)).unwrap_or(u32::MAX);
-        let mut limit = wanted;
+        let wanted = k.max(SHORTLIST);
+        // The order of a hash map has nothing to do with the filter.
+        let numbers = || self.rows().keys().copied();
+        let asked = self.rows().len().clamp(1, FILTER_SAMPLE);
+        let passed = numbers().take(asked).filter(|number| allowed(*number)).count();
+        if self.rows().len() * passed <= NAMED * asked {
+            let named: Vec<ItemNumber> = numbers().filter(|number| allowed(*number)).take(2 * NAMED).collect();
+            if named.len() < 2 * NAMED {
+                let products = corpus.inner_products(self.repo.id, &self.key, self.item_type(), vector, &named).await?;
+                let mut products: Vec<(ItemNumber, f32)> = products.into_iter().collect();
+                products.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+                products.truncate(wanted);
+                return Ok(products.into_iter().collect());
+            }
+        }
+        // A fifth more, because the nearest ones are not a random part.
+        let mut limit = u32::try_from(wanted * asked * 6 / (passed.max(1) * 5)).unwrap_or(u32::MAX);
         loop {
-            let found = self.store.corpus().nearest(self.repo.id, &self.key, self.item_type(), vector, limit).await?;
+            let found = corpus.nearest(self.repo.id, &self.key, self.item_type(), vector, limit).await?;
             let found = found.unwrap_or_default();
             let exhausted = found.len() < limit as usize;
             let passed: HashMap<ItemNumber, f32> = found.into_iter().filter(|(number, _)| allowed(*number)).collect();
-            if exhausted || passed.len() >= wanted as usize {
+            if exhausted || passed.len() >= wanted {
                 return Ok(passed);
             }
             limit = limit.saturating_mul(4);
         }
     }
 }
+
+/// Items on which a filter is tried to learn which share of all passes it.
+const FILTER_SAMPLE: usize = 1_000;
+/// As many items, or fewer, are compared one by one: that takes the database about as long as a search of its index.
+const NAMED: usize = 1_000;
 
 fn spread(sample: &VectorSample, vector: &[f32]) -> Spread {
     let product = |other: &[f32]| other.iter().zip(vector).map(|(one, other)| one * other).sum();
