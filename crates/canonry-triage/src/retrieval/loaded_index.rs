@@ -114,10 +114,8 @@ impl LoadedIndex {
             loaded.set_row(row);
         }
         if !source.with_vectors() {
-            let mut compared: Vec<ItemNumber> =
-                loaded.rows.keys().copied().filter(|number| loaded.is_compared(*number)).collect();
-            compared.sort_unstable();
-            let mut sample = VectorSample { compared, vectors: BTreeMap::new() };
+            let compared = loaded.rows.keys().copied().filter(|number| loaded.is_compared(*number));
+            let mut sample = VectorSample::of(compared);
             sample.read_missing(source).await?;
             loaded.sample = Some(sample);
         }
@@ -291,25 +289,43 @@ fn lock(tokens: &Mutex<TokenVectorCache>) -> MutexGuard<'_, TokenVectorCache> {
 /// A sample of a repository's vectors, used if the database contains the vectors, to estimate the distribution of
 /// cosines.
 pub(crate) struct VectorSample {
-    /// The items that have vectors, by number.
-    compared: Vec<ItemNumber>,
-    /// Every n-th of them; `None` if the vector is of a text without words.
+    /// The items that have vectors, in the order of [`drawing_order`].
+    compared: Vec<(u64, ItemNumber)>,
+    /// The first ones of them; `None` if the vector is of a text without words.
     vectors: BTreeMap<ItemNumber, Option<Vec<f32>>>,
 }
 
 /// The standard error of a mean over 400 cosines is a twentieth of their deviation.
 const SAMPLE: usize = 400;
 
+/// An order of items that has nothing to do with their numbers and does not depend on the others, so that an item that
+/// comes or goes changes at most one of the sample. (The finalizer of MurmurHash3 for 64 bits.)
+fn drawing_order(number: ItemNumber) -> u64 {
+    let mut mixed = number.get().unsigned_abs();
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        mixed = (mixed ^ (mixed >> 33)).wrapping_mul(factor);
+    }
+    mixed ^ (mixed >> 33)
+}
+
 impl VectorSample {
     pub(crate) fn vectors(&self) -> impl Iterator<Item = &[f32]> {
         self.vectors.values().flatten().map(Vec::as_slice)
     }
 
+    fn of(compared: impl IntoIterator<Item = ItemNumber>) -> Self {
+        let mut compared: Vec<(u64, ItemNumber)> =
+            compared.into_iter().map(|number| (drawing_order(number), number)).collect();
+        compared.sort_unstable();
+        Self { compared, vectors: BTreeMap::new() }
+    }
+
     /// Updates whether a changed item is compared; its vector will be read again.
     fn set_compared(&mut self, number: ItemNumber, is_compared: bool) {
         self.vectors.remove(&number);
-        match (self.compared.binary_search(&number), is_compared) {
-            (Err(place), true) => self.compared.insert(place, number),
+        let drawn = (drawing_order(number), number);
+        match (self.compared.binary_search(&drawn), is_compared) {
+            (Err(place), true) => self.compared.insert(place, drawn),
             (Ok(place), false) => {
                 self.compared.remove(place);
             }
@@ -318,8 +334,7 @@ impl VectorSample {
     }
 
     async fn read_missing(&mut self, source: IndexSource<'_>) -> Result<(), RetrievalError> {
-        let step = self.compared.len().div_ceil(SAMPLE).max(1);
-        let chosen: BTreeSet<ItemNumber> = self.compared.iter().copied().step_by(step).collect();
+        let chosen: BTreeSet<ItemNumber> = self.compared.iter().take(SAMPLE).map(|(_, number)| *number).collect();
         self.vectors.retain(|number, _| chosen.contains(number));
         let missing: Vec<ItemNumber> = chosen.into_iter().filter(|number| !self.vectors.contains_key(number)).collect();
         let IndexSource { store, repo, item_type, key, .. } = source;

@@ -368,8 +368,9 @@ impl Neighbourhood {
                 return Ok(products.into_iter().collect());
             }
         }
-        // A fifth more, because the nearest ones are not a random part.
-        let mut limit = u32::try_from(wanted * asked * 6 / (passed.max(1) * 5)).unwrap_or(u32::MAX);
+        // A fifth more, because the nearest ones are not a random part, and not so few that it is asked twice for them.
+        let likely = wanted * asked * 6 / (passed.max(1) * 5);
+        let mut limit = u32::try_from(likely).unwrap_or(u32::MAX).max(LEAST_REQUESTED);
         loop {
             let found = corpus.nearest(self.repo.id, &self.key, self.item_type(), vector, limit).await?;
             let found = found.unwrap_or_default();
@@ -385,6 +386,8 @@ impl Neighbourhood {
 
 /// Items on which a filter is tried to learn which share of all passes it.
 const FILTER_SAMPLE: usize = 1_000;
+/// PostgreSQL finds 400 of 100,000 in 5 ms, and 700 in 12.
+const LEAST_REQUESTED: u32 = 400;
 /// As many items, or fewer, are compared one by one: that takes the database about as long as a search of its index.
 const NAMED: usize = 1_000;
 
