@@ -15,7 +15,7 @@ pub struct EarlierClose {
     pub target: ItemNumber,
     pub closed_at: Timestamp,
     /// When the close was undone or objected to.
-    pub taken_back_at: Option<Timestamp>,
+    pub reversed_at: Option<Timestamp>,
 }
 
 /// The earlier closes of a repository, prepared for a plan.
@@ -31,7 +31,7 @@ impl EarlierCloses {
         let mut touched_at: BTreeMap<ItemNumber, Timestamp> = BTreeMap::new();
         let mut latest: BTreeMap<ItemNumber, &EarlierClose> = BTreeMap::new();
         for close in input.earlier {
-            let at = close.taken_back_at.map_or(close.closed_at, |taken_back| taken_back.max(close.closed_at));
+            let at = close.reversed_at.map_or(close.closed_at, |reversed| reversed.max(close.closed_at));
             let touched = touched_at.entry(close.number).or_insert(at);
             *touched = (*touched).max(at);
             let known = latest.entry(close.number).or_insert(close);
@@ -46,7 +46,7 @@ impl EarlierCloses {
                 .items
                 .get(&close.number)
                 .is_some_and(|known| known.item.state == ItemState::Closed && known.item.gone.is_none());
-            if stays_closed && close.taken_back_at.is_none() && close.number != close.target {
+            if stays_closed && close.reversed_at.is_none() && close.number != close.target {
                 pointing.entry(close.target).or_default().insert(close.number);
             }
         }

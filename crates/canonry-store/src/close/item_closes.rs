@@ -73,8 +73,8 @@ impl CloseStore<'_> {
             });
             for (item, target, closed_at, objected, undone_at) in rows {
                 let closed_at = moment(closed_at)?;
-                let taken_back_at = optional_moment(undone_at)?.or(objected.then_some(closed_at));
-                closes.push(EarlierClose { number: number(item)?, target: number(target)?, closed_at, taken_back_at });
+                let reversed_at = optional_moment(undone_at)?.or(objected.then_some(closed_at));
+                closes.push(EarlierClose { number: number(item)?, target: number(target)?, closed_at, reversed_at });
             }
         }
         Ok(closes)

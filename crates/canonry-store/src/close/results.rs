@@ -79,7 +79,7 @@ pub struct AppliedClose {
 
 impl AppliedClose {
     /// When the close was reversed, by an undo or by people who reopened the item at once.
-    pub fn taken_back_at(&self) -> Option<Timestamp> {
+    pub fn reversed_at(&self) -> Option<Timestamp> {
         self.undone_at.or(self.objected.then_some(self.applied_at))
     }
 }

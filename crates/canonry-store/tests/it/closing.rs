@@ -155,7 +155,7 @@ on_both_engines! {
         let told: Vec<_> = history.iter().map(|one| (one.number.get(), one.target.get(), one.approved, one.objected, one.undone_at)).collect();
         assert_eq!(told, [(2, 1, Some(true), false, Some(at(12))), (3, 1, None, true, None)]);
         assert_eq!((history[0].plan_id, history[0].apply_run_id, history[0].applied_at), (id, apply.id, at(4)));
-        assert_eq!((history[0].taken_back_at(), history[1].taken_back_at()), (Some(at(12)), Some(at(5))));
+        assert_eq!((history[0].reversed_at(), history[1].reversed_at()), (Some(at(12)), Some(at(5))));
         assert_eq!(store.plans().applied_closes(repo.id, ItemType::Pr).await.expect("reads").len(), 1);
         assert_eq!(store.plans().closes_since(repo.id, at(0)).await.expect("counted"), 2);
         assert_eq!(store.plans().closes_since(repo.id, at(6)).await.expect("counted"), 1);

@@ -212,7 +212,7 @@ on_both_engines! {
         assert_eq!((told[0].row.target, &told[1].row.result), (Some(number(1)), &None));
         assert_eq!(store.close().closes_of_item(repo.id, ISSUE, number(2), 1).await.expect("reads").len(), 1);
         let earlier = store.close().earlier_closes(repo.id, ISSUE, &[number(2), number(4)]).await.expect("reads");
-        assert_eq!(earlier.iter().map(|close| (close.number, close.target, close.closed_at, close.taken_back_at)).collect::<Vec<_>>(), [(number(2), number(1), at(61), None)]);
+        assert_eq!(earlier.iter().map(|close| (close.number, close.target, close.closed_at, close.reversed_at)).collect::<Vec<_>>(), [(number(2), number(1), at(61), None)]);
         let events = store.learning().outcome_events(repo.id, number(2)).await.expect("reads");
         assert!(!events.is_empty());
         let outcomes = store.duplicates().outcomes_of(repo.id, &[number(2), number(4)]).await.expect("reads");

@@ -61,7 +61,7 @@ impl Objections<'_> {
             Some(close) => self.note(item_type, close, kind, by, now).await?,
             None => return Ok(false),
         };
-        self.look_at_breaker(now).await?;
+        self.check_breaker(now).await?;
         Ok(is_new)
     }
 
@@ -97,7 +97,7 @@ impl Objections<'_> {
 
     /// Trips the breaker if there were too many objections since it was last lifted. Also applies the consequences:
     /// all grace periods end, and maintainers are notified once.
-    pub async fn look_at_breaker(&self, now: Timestamp) -> Result<(), GraceError> {
+    pub async fn check_breaker(&self, now: Timestamp) -> Result<(), GraceError> {
         let Self { store, repo, .. } = *self;
         let brakes = store.close().brakes(repo.id).await?;
         let lifted = brakes.iter().filter(|brake| brake.kind == BrakeKind::Breaker).filter_map(|brake| brake.lifted_at);
@@ -164,7 +164,7 @@ impl Objections<'_> {
                 }
             }
         }
-        self.look_at_breaker(now).await?;
+        self.check_breaker(now).await?;
         Ok(report)
     }
 

@@ -117,7 +117,7 @@ async fn close_due(
 async fn is_closed_by_us(with: GraceParts<'_>, grace: &Grace) -> Result<bool, StoreError> {
     let closes = with.store.plans().applied_closes(grace.repo.id, grace.item_type).await?;
     let last = closes.iter().rfind(|close| close.number == grace.number);
-    Ok(last.is_some_and(|close| close.taken_back_at().is_none() && close.applied_at >= grace.began_at))
+    Ok(last.is_some_and(|close| close.reversed_at().is_none() && close.applied_at >= grace.began_at))
 }
 
 /// Why there is no result yet.

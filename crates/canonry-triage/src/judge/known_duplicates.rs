@@ -50,7 +50,7 @@ impl KnownDuplicates {
                 number: close.number,
                 target: close.target,
                 closed_at: close.applied_at,
-                taken_back_at: close.taken_back_at(),
+                reversed_at: close.reversed_at(),
             })
             .collect();
         let mut named: BTreeSet<ItemNumber> = edges.iter().flat_map(|edge| [edge.source, edge.target]).collect();

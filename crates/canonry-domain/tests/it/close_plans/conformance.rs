@@ -307,7 +307,7 @@ fn what_a_person_took_back_is_closed_again_only_on_a_maintainers_word() {
     world.rule(OverrideKind::Duplicate, 2, Some(1));
     assert_eq!(world.rows(STRICT), [(2, Ok(1))].into());
     let undone_at = world.tick();
-    world.earlier[0].taken_back_at = Some(undone_at);
+    world.earlier[0].reversed_at = Some(undone_at);
     assert_eq!(world.rows(STRICT), [(2, Err(SkipReason::HumanReopened))].into());
 }
 

@@ -80,7 +80,7 @@ fn world() -> impl Strategy<Value = World> {
             }
             let closed_at = crate::close_plans::world::at(when);
             let (closed, target) = (number(closed), number(target));
-            world.earlier.push(EarlierClose { number: closed, target, closed_at, taken_back_at: None });
+            world.earlier.push(EarlierClose { number: closed, target, closed_at, reversed_at: None });
         }
         world.stored = stored.into_iter().map(|(item, canonical)| (number(item), number(canonical))).collect();
         world
@@ -130,7 +130,7 @@ fn happen(world: &mut World, event: &Event) -> Result<(), TestCaseError> {
 fn take_back(world: &mut World, item: i64, rule: bool) {
     let Some(last) = world.earlier.iter().rposition(|close| close.number == number(item)) else { return };
     world.reopen(number(item));
-    world.earlier[last].taken_back_at = Some(world.tick());
+    world.earlier[last].reversed_at = Some(world.tick());
     if rule {
         world.rule(OverrideKind::NotDuplicate, item, Some(world.earlier[last].target.get()));
     }
@@ -159,7 +159,7 @@ fn standing(world: &World) -> BTreeMap<ItemNumber, ItemNumber> {
     }
     let holds = |close: &&EarlierClose| {
         let item = &world.items[&close.number];
-        close.taken_back_at.is_none() && item.state == ItemState::Closed && item.gone.is_none()
+        close.reversed_at.is_none() && item.state == ItemState::Closed && item.gone.is_none()
     };
     latest.into_values().filter(holds).map(|close| (close.number, close.target)).collect()
 }
@@ -210,7 +210,7 @@ fn check_item(world: &World, closed: ItemNumber) -> Result<(), TestCaseError> {
     prop_assert!(item.labels.is_empty() && !world.in_progress.contains(&closed));
     let touched = world.earlier.iter().filter(|close| close.number == closed);
     let disputed = touched
-        .flat_map(|close| [Some(close.closed_at), close.taken_back_at])
+        .flat_map(|close| [Some(close.closed_at), close.reversed_at])
         .chain([world.reopened.get(&closed).copied()])
         .flatten()
         .max();

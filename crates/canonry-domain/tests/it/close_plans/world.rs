@@ -152,8 +152,8 @@ impl World {
             (item.state, item.state_reason) = (ItemState::Closed, Some(StateReason::Duplicate));
             item.closed_at = Some(closed_at);
             for closed in std::iter::once(row.number).chain(row.repoint.iter().copied()) {
-                let taken_back_at = None;
-                self.earlier.push(EarlierClose { number: closed, target: row.target, closed_at, taken_back_at });
+                let reversed_at = None;
+                self.earlier.push(EarlierClose { number: closed, target: row.target, closed_at, reversed_at });
             }
         }
     }

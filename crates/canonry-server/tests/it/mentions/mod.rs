@@ -1,7 +1,7 @@
 //! Commands for Canonry in comments, through webhooks and against the emulated GitHub.
 
 mod at_lines;
-mod deeds;
+mod commands;
 mod hostile;
 mod late;
 mod once;
