@@ -212,7 +212,7 @@ async fn connect_sqlite(
     SqlitePoolOptions::new()
         .max_connections(options.connections.max(1))
         .acquire_timeout(BUSY)
-        // A file does not hang up.
+        // A SQLite file cannot close a connection.
         .test_before_acquire(false)
         .before_acquire(|connection, _| Box::pin(std::future::ready(Ok(is_reusable(connection)))))
         .connect_with(file)
@@ -226,17 +226,13 @@ fn is_reusable(connection: &sqlx::SqliteConnection) -> bool {
     !connection.is_in_transaction()
 }
 
-/// Statements that a connection keeps prepared. Triage of one issue sends about a hundred different ones; with the
-/// driver's limit of 100, each evicted one that the next issue needs.
-const PREPARED: usize = 512;
-
 async fn connect_postgres(url: &DatabaseUrl, text: &str, options: OpenOptions) -> Result<sqlx::PgPool, OpenError> {
     let server: PgConnectOptions = text.parse().map_err(|error: sqlx::Error| from_sqlx(url, &error))?;
     PgPoolOptions::new()
         .max_connections(options.connections.max(1))
         .acquire_timeout(Duration::from_secs(10))
         .after_connect(|connection, _| Box::pin(set_limits(connection)))
-        .connect_with(server.application_name("canonry").statement_cache_capacity(PREPARED))
+        .connect_with(server.application_name("canonry"))
         .await
         .map_err(|error| from_sqlx(url, &error))
 }

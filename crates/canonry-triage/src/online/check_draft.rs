@@ -188,7 +188,7 @@ pub async fn check_draft(
         .map(|matched| facts_of(&repo.name, near.boilerplate(), &common_facts(&near, &source), &source, matched))
         .unwrap_or_default();
     let change_evidence = matched.as_ref().filter(|_| !has_same_lines).and_then(|matched| in_common(&source, matched));
-    let (shown, judged) = in_place_of_duplicates(store, repo, &known, &mut items, shown, judged).await?;
+    let (shown, judged) = in_place_of_duplicates(store, repo, &known, &source, &mut items, shown, judged).await?;
     let similar = top_matches(&items, &shown, &judged);
     drop(near);
     let report = match &matched {
@@ -433,18 +433,19 @@ async fn in_place_of_duplicates(
     store: &Store,
     repo: &Repo,
     known: &KnownDuplicates,
+    draft: &Item,
     items: &mut BTreeMap<ItemNumber, Item>,
     mut shown: Vec<Hit>,
     mut judged: Vec<ItemNumber>,
 ) -> Result<(Vec<Hit>, Vec<ItemNumber>), StoreError> {
-    let Some(item_type) = items.values().next().map(|item| item.item_type) else { return Ok((shown, judged)) };
     let original = |number: &ItemNumber| last_known_original(known, items, *number);
     let originals: BTreeMap<ItemNumber, ItemNumber> =
         shown.iter().map(|hit| (hit.number, original(&hit.number))).collect();
     let missing: Vec<ItemNumber> = originals.values().filter(|number| !items.contains_key(number)).copied().collect();
     if !missing.is_empty() {
-        let stored = store.corpus().items_by_number(repo.id, item_type, &missing).await?;
-        items.extend(stored.into_iter().filter(|item| item.gone.is_none()).map(|item| (item.number, item)));
+        let stored = store.corpus().items_by_number(repo.id, draft.item_type, &missing).await?;
+        let may_be_shown = |item: &Item| item.gone.is_none() && !is_same_item(item, draft);
+        items.extend(stored.into_iter().filter(may_be_shown).map(|item| (item.number, item)));
     }
     let show = |number: &mut ItemNumber| {
         *number = originals.get(number).filter(|original| items.contains_key(original)).copied().unwrap_or(*number);
